@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// Measure install and heal beside this many hostile apps, and nothing else.
     #[arg(long)]
     hostile: Option<usize>,
+    /// Measure a set with this many Applications, and nothing else. Fails if a figure is over its limit.
+    #[arg(long)]
+    generated: Option<usize>,
     /// Measure memory with charts and CRDs of all sizes, and nothing else.
     #[arg(long)]
     real_mix: bool,
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .args(["--heals", &args.heals.to_string()])
         .args(args.real_mix.then(|| format!("--unused-crds={}", args.unused_crds)))
         .args(args.real_mix.then_some("--real-mix"))
+        .args(args.generated.map(|n_applications| format!("--generated={n_applications}")))
         .args(args.hostile.map(|n_hostile| format!("--hostile={n_hostile}")))
         .status()
         .context("cannot run the bench")?;

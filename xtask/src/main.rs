@@ -4,12 +4,17 @@
 //! modules above it (`cargo xtask tidy` checks it).
 
 mod repository;
+mod say;
+mod sign;
 mod programs;
+mod kubectl;
 mod cluster;
 mod plumb;
 mod bench;
 mod bench_list;
 mod judge;
+mod image;
+mod release;
 mod demo;
 mod scale;
 mod tidy;
@@ -38,8 +43,12 @@ enum Task {
     Cluster(cluster::Args),
     /// Run plumb on a real cluster with a repository that has many planted faults.
     Demo(demo::Args),
+    /// Make the container image with buildah, and check it under runc.
+    Image(image::Args),
     /// Run a test program or a benchmark of yours against plumb on a fresh cluster.
     Judge(judge::Args),
+    /// Make every file of a release: archives, packages, chart, image, checksums, notes.
+    Release(release::Args),
     /// Measure plumb with many apps and objects: idle, and after a restart.
     Scale(scale::Args),
     /// Run everything that CI runs: formatting, lints, repository rules, all tests.
@@ -56,7 +65,9 @@ fn main() -> ExitCode {
         Task::BenchList(args) => bench_list::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
+        Task::Image(args) => image::run(&args),
         Task::Judge(args) => judge::run(&args),
+        Task::Release(args) => release::run(&args),
         Task::Scale(args) => scale::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Tidy(args) => tidy::command(&args),

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 
 use crate::error::{GenerationError, Reason};
 use crate::facts::Facts;
-use crate::generators::{Context, transform};
+use crate::follows::Follows;
+use crate::generators::{Context, Place, followed, transform};
 use crate::params::Params;
 use crate::render::{Budget, Engine, Renderer, Total};
 use crate::template;
@@ -44,22 +45,8 @@ pub fn generate(
     facts: &dyn Facts,
     settings: &Settings,
 ) -> Result<Generated, GenerationError> {
-    let engine =
-        if set.spec.go_template { Engine::Go(set.spec.go_template_options.clone()) } else { Engine::Flat };
-    let renderer = Renderer {
-        engine,
-        limits: settings.limits,
-        budget: Budget::new(settings.total),
-        now: settings.now,
-        seed: seed_of(set, settings.seed),
-    };
-    let context = Context {
-        set,
-        facts,
-        renderer: &renderer,
-        new_git_file_globbing: settings.new_git_file_globbing,
-        include_hidden_directories: settings.include_hidden_directories,
-    };
+    let renderer = renderer(set, settings);
+    let context = context(set, facts, &renderer, settings);
     let mut generated = Generated::default();
     let mut first_error: Option<GenerationError> = None;
     let mut note = |error: GenerationError| {
@@ -92,6 +79,44 @@ pub fn generate(
     match first_error {
         Some(error) => Err(error),
         None => Ok(generated),
+    }
+}
+
+/// What a set follows outside of the cluster, with the same facts as [`generate`].
+pub fn follows(set: &ApplicationSet, facts: &dyn Facts, settings: &Settings) -> Follows {
+    let renderer = renderer(set, settings);
+    let context = context(set, facts, &renderer, settings);
+    let mut found = Follows::default();
+    for entry in &set.spec.generators {
+        followed(&context, entry, Place::Top, &mut found);
+    }
+    found
+}
+
+fn renderer(set: &ApplicationSet, settings: &Settings) -> Renderer {
+    let engine =
+        if set.spec.go_template { Engine::Go(set.spec.go_template_options.clone()) } else { Engine::Flat };
+    Renderer {
+        engine,
+        limits: settings.limits,
+        budget: Budget::new(settings.total),
+        now: settings.now,
+        seed: seed_of(set, settings.seed),
+    }
+}
+
+fn context<'a>(
+    set: &'a ApplicationSet,
+    facts: &'a dyn Facts,
+    renderer: &'a Renderer,
+    settings: &Settings,
+) -> Context<'a> {
+    Context {
+        set,
+        facts,
+        renderer,
+        new_git_file_globbing: settings.new_git_file_globbing,
+        include_hidden_directories: settings.include_hidden_directories,
     }
 }
 

@@ -15,6 +15,7 @@ mod glob;
 mod render;
 mod selector;
 mod facts;
+mod follows;
 pub mod scm;
 mod template;
 mod generators;
@@ -23,6 +24,7 @@ pub mod reconcile;
 
 pub use error::{GenerationError, Reason};
 pub use facts::{ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered};
-pub use generate::{Generated, Settings, generate};
+pub use follows::{Follows, Provider, RequestsOf, host};
+pub use generate::{Generated, Settings, follows, generate};
 pub use params::{Data, Params};
 pub use render::{Budget, Engine, Renderer, Total};

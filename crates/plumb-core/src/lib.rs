@@ -41,6 +41,7 @@ pub mod orphans;
 pub mod sync;
 pub mod status;
 pub mod doctor;
+pub mod migrate;
 pub mod dump;
 pub mod writes;
 pub mod automation;

@@ -10,13 +10,13 @@ use std::time::Duration;
 /// Work of up to this long is not slow.
 const QUICK: Duration = Duration::from_secs(5);
 /// A tenant with more slow time than this is held back.
-const MAX_SLOW: Duration = Duration::from_secs(60);
+const MAX_SLOW: Duration = Duration::from_mins(1);
 /// More slow time than this is not counted, so that it is forgotten some time later.
-const MAX_COUNTED: Duration = Duration::from_secs(180);
+const MAX_COUNTED: Duration = Duration::from_mins(3);
 /// A second of slow time is forgotten after this many seconds.
 const FORGOTTEN_AFTER: u32 = 5;
 /// A tenant that did nothing for this long is not there.
-const REMEMBERED: Duration = Duration::from_secs(300);
+const REMEMBERED: Duration = Duration::from_mins(5);
 /// How often a request that does not fit is overtaken by smaller ones.
 const MAX_OVERTAKEN: u32 = 64;
 

@@ -31,6 +31,16 @@ wire! {
         /// Objects that Git exempted. plumb reads this after a restart: once Git no longer has an object, the annotations of
         /// the live object prove nothing. Absent until plumb has compared the app.
         "exempt" exempt: Option<Vec<ExemptObject>>,
+        /// Secrets whose values are in Git. No value is here.
+        "plainSecrets" plain_secrets: Vec<PlainSecretObject>,
+    }
+
+    /// A Secret whose values are in Git.
+    pub struct PlainSecretObject {
+        /// Namespace.
+        "namespace" namespace: String,
+        /// Name.
+        "name" name: String = required,
     }
 
     /// An object that Git exempted by an annotation.
@@ -148,6 +158,8 @@ const MOST_FINDINGS: usize = 500;
 const MOST_BYTES: usize = 500_000;
 /// Most exempt objects in one report.
 const MOST_EXEMPT: usize = 1000;
+/// Most plain Secrets in one report.
+const MOST_PLAIN_SECRETS: usize = 100;
 
 impl DriftReport {
     /// `apiVersion` of a report.
@@ -189,6 +201,7 @@ impl DriftReport {
             health: Vec::new(),
             pauses: Vec::new(),
             exempt: None,
+            plain_secrets: Vec::new(),
         }
     }
 
@@ -211,6 +224,16 @@ impl DriftReport {
             until: pause.until,
         });
         Self { pauses: pauses.collect(), ..self }
+    }
+
+    /// The same report with the Secrets whose values are in Git. Beyond [`MOST_PLAIN_SECRETS`] they are left out.
+    #[must_use]
+    pub fn with_plain_secrets(self, secrets: &[ObjectKey]) -> Self {
+        let secrets = secrets.iter().take(MOST_PLAIN_SECRETS).map(|key| PlainSecretObject {
+            namespace: key.namespace_or_empty().to_owned(),
+            name: key.name.clone(),
+        });
+        Self { plain_secrets: secrets.collect(), ..self }
     }
 
     /// The same report with the exempt objects. Beyond [`MOST_EXEMPT`] they are left out, and count after a restart.
@@ -265,8 +288,7 @@ impl DriftReport {
 
     /// The content without time and revision.
     pub fn content(&self) -> Value {
-        let exempt = self.exempt.write();
-        json!([self.summary.write(), self.findings.write(), self.health.write(), self.pauses.write(), exempt])
+        json!([self.summary.write(), self.findings.write(), self.beside_findings()])
     }
 
     /// The content without the values of findings that count for nothing: which objects and fields they are about.
@@ -279,14 +301,26 @@ impl DriftReport {
             json!([group, kind, namespace, name, class, fields, actor])
         };
         let findings: Vec<Value> = self.findings.iter().map(finding).collect();
-        json!([findings, self.health.write(), self.pauses.write(), self.exempt.write()])
+        json!([findings, self.beside_findings()])
     }
 
     /// The content without time, revision and the findings that count for nothing.
     pub fn counting_content(&self) -> Value {
         let counting: Vec<Value> =
             self.findings.iter().filter(|finding| finding.counts).map(Wire::write).collect();
-        json!([counting, self.health.write(), self.pauses.write(), self.exempt.write()])
+        json!([counting, self.beside_findings()])
+    }
+
+    fn beside_findings(&self) -> Value {
+        let plain = self.plain_secrets.write();
+        json!([self.health.write(), self.pauses.write(), self.exempt.write(), plain])
+    }
+}
+
+impl PlainSecretObject {
+    /// The key of the Secret.
+    pub fn key(&self) -> ObjectKey {
+        object_key("", "Secret", &self.namespace, &self.name)
     }
 }
 

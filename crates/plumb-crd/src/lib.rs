@@ -19,6 +19,7 @@ pub mod convert;
 pub mod settings;
 pub mod drift_report;
 pub mod crds;
+mod json_schema;
 pub mod install;
 pub mod witness;
 
@@ -30,6 +31,7 @@ pub use convert::{
 };
 pub use crds::crds;
 pub use drift_report::{DriftFinding, DriftReport, UnhealthyObject};
+pub use json_schema::{json_schema, schema_kinds};
 pub use metadata::Metadata;
 pub use project::AppProject;
 pub use wire::{Wire, WireError};

@@ -34,6 +34,7 @@ pub use inspect::{
     Surveyed, survey,
 };
 pub use metrics::series::{Family, MetricKind, Sample};
+pub use plumb_appset::{Provider, RequestsOf, host};
 pub use plumb_heap::limit_arenas;
 pub use plumb_kube::FaultLog;
 pub use plumb_render::Tools;

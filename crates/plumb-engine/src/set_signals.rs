@@ -45,9 +45,18 @@ struct Seen {
     status: u64,
 }
 
+/// What metrics tell about a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SetFigures {
+    /// The reason of the condition `ResourcesUpToDate`.
+    pub(crate) update_status: String,
+    pub(crate) n_owned: usize,
+}
+
 #[derive(Default)]
 struct State {
     happened: Happened,
+    sets: BTreeMap<AppId, SetFigures>,
     clusters: BTreeMap<String, ClusterRecord>,
     applications: BTreeMap<AppId, Seen>,
     clusters_listed: bool,
@@ -72,6 +81,20 @@ impl SetSignals {
         let mut state = self.state.lock();
         let is_ready = state.clusters_listed && state.applications_listed;
         is_ready.then(|| std::mem::take(&mut state.happened))
+    }
+
+    /// Notes what a watch reported about a set; `None` if it is gone.
+    pub(crate) fn set(&self, id: &AppId, figures: Option<SetFigures>) {
+        let mut state = self.state.lock();
+        match figures {
+            Some(figures) => state.sets.insert(id.clone(), figures),
+            None => state.sets.remove(id),
+        };
+    }
+
+    /// The sets, for metrics.
+    pub(crate) fn sets(&self) -> BTreeMap<AppId, SetFigures> {
+        self.state.lock().sets.clone()
     }
 
     /// The registered clusters in the order of their Secrets' names.

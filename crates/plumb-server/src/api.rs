@@ -47,7 +47,7 @@ pub struct ApiOptions {
     pub base_href: String,
     /// What the page may do.
     pub page: PageMode,
-    /// The version that clients see, such as `v3.6.0+plumb.0.1.0`.
+    /// The version that clients see, such as `v3.6.0+plumb.0.2.0`.
     pub version: String,
 }
 

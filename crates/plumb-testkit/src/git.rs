@@ -34,6 +34,13 @@ impl GitRepo {
         Ok(repo)
     }
 
+    /// A name for commits that the program under test makes.
+    pub fn name_author(&self) -> Result<()> {
+        self.git(&["config", "user.name", "a person"])?;
+        self.git(&["config", "user.email", "person@example.com"])?;
+        Ok(())
+    }
+
     /// What to put into `repoURL`.
     pub fn url(&self) -> String {
         format!("file://{}", self.path().display())

@@ -16,4 +16,4 @@ mod server;
 pub use plumb_server::{ApiOptions, PageMode, Transport};
 pub use routes::Side;
 pub use server::{ApiStart, BindError, Listener, Server};
-pub use webhook::read_payload;
+pub use webhook::{knows_sender, read_payload, read_verified};

@@ -37,7 +37,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(Box<commands::run::Args>),
-    Install(commands::install::Args),
+    Install(Box<commands::install::Args>),
+    Migrate(commands::migrate::Args),
     #[command(visible_alias = "application")]
     App(Box<commands::app::Args>),
     #[command(visible_aliases = ["applicationset", "appsets", "applicationsets"])]
@@ -60,6 +61,9 @@ enum Command {
     Pause(commands::pause::PauseArgs),
     Resume(commands::pause::ResumeArgs),
     Undo(commands::undo::Args),
+    Schema(commands::schema::Args),
+    Mcp(commands::mcp::Args),
+    SupportBundle(commands::support_bundle::Args),
     Completion(commands::completion::Args),
     Man(commands::man::Args),
     #[command(hide = true)]
@@ -128,6 +132,7 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
     match command {
         Command::Run(args) => commands::run::run(context, *args).await,
         Command::Install(args) => commands::install::run(context, &args).await,
+        Command::Migrate(args) => commands::migrate::run(context, &args).await,
         Command::App(args) => commands::app::run(context, &args).await,
         Command::Appset(args) => commands::appset::run(context, &args).await,
         Command::Doctor(args) => commands::doctor::run(context, &args).await,
@@ -148,6 +153,9 @@ async fn run(context: &Context, name: &'static str, command: Command) -> Result<
         Command::Pause(args) => commands::pause::pause(context, &args).await,
         Command::Resume(args) => commands::pause::resume(context, &args).await,
         Command::Undo(args) => commands::undo::run(context, &args).await,
+        Command::Schema(args) => commands::schema::run(context, &args),
+        Command::Mcp(args) => commands::mcp::run(context, &args).await,
+        Command::SupportBundle(args) => commands::support_bundle::run(context, &args).await,
         Command::Completion(args) => commands::completion::run(context, &args, name),
         Command::JsonnetWorker(args) => commands::jsonnet_worker::run(context, &args),
         Command::Unsupported(command) => Err(command.refuse()),

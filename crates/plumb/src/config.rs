@@ -36,6 +36,16 @@ impl ConnectionArgs {
         self.control_namespace.clone().or_else(|| variable("PLUMB_NAMESPACE"))
     }
 
+    /// These options as words, for another process of plumb that works on the same cluster.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
+        let control = self.namespace.clone().or_else(|| self.control_namespace());
+        [("--kubeconfig", kubeconfig), ("--context", self.context.clone()), ("--control-namespace", control)]
+            .into_iter()
+            .filter_map(|(flag, value)| Some(format!("{flag}={}", value?)))
+            .collect()
+    }
+
     /// The kubeconfig that the user named, whether it exists or not.
     fn kubeconfig(&self) -> Option<PathBuf> {
         self.kubeconfig.clone().or_else(|| variable("KUBECONFIG").map(PathBuf::from))

@@ -5,7 +5,7 @@ use plumb_crd::{AppProject, Application, DriftReport};
 use plumb_kube::Resource;
 
 /// Group version, kind, plural, and whether its objects live in namespaces.
-const KNOWN: [(&str, &str, &str, bool); 14] = [
+const KNOWN: [(&str, &str, &str, bool); 16] = [
     (Application::API_VERSION, Application::KIND, "applications", true),
     (Application::API_VERSION, "ApplicationSet", "applicationsets", true),
     (AppProject::API_VERSION, AppProject::KIND, "appprojects", true),
@@ -15,6 +15,8 @@ const KNOWN: [(&str, &str, &str, bool); 14] = [
     ("v1", "Pod", "pods", true),
     ("v1", "Secret", "secrets", true),
     ("v1", "ServiceAccount", "serviceaccounts", true),
+    ("apps/v1", "Deployment", "deployments", true),
+    ("apps/v1", "StatefulSet", "statefulsets", true),
     ("coordination.k8s.io/v1", "Lease", "leases", true),
     ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),

@@ -37,6 +37,24 @@ pub(crate) fn answer(question: &str) -> Result<Answer, CommandError> {
     }
 }
 
+/// Asks for one of several names. `None` if the user wants none of them; end of input means none.
+pub(crate) fn choice<'names>(
+    question: &str,
+    names: &[&'names str],
+) -> Result<Option<&'names str>, CommandError> {
+    let choices = format!("[{},n]", names.join(","));
+    loop {
+        let Some(answer) = ask(question, &choices)? else { return Ok(None) };
+        let answer = answer.trim();
+        if let Some(name) = names.iter().find(|name| **name == answer) {
+            return Ok(Some(name));
+        }
+        if matches!(answer.to_ascii_lowercase().as_str(), "n" | "no" | "q" | "quit") {
+            return Ok(None);
+        }
+    }
+}
+
 /// Asks on stderr and reads the answer from stdin. End of input means no.
 pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
     let answer = ask(question, "[y/n]")?.unwrap_or_default();
@@ -47,7 +65,7 @@ pub(crate) fn confirm(question: &str) -> Result<bool, CommandError> {
 fn ask(question: &str, choices: &str) -> Result<Option<String>, CommandError> {
     let mut stderr = std::io::stderr().lock();
     // A question that cannot be printed is not an error; the answer decides.
-    let _ = write!(stderr, "{} {choices} ", visible_lines(question));
+    let _ = write!(stderr, "{} {} ", visible_lines(question), visible_lines(choices));
     let _ = stderr.flush();
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);

@@ -1,10 +1,9 @@
 //! `cargo xtask demo`: plumb on a real cluster, with a repository that has many planted faults.
 
-mod kubectl;
 mod planted;
 mod repository;
-mod show;
 mod stage;
 mod task;
+mod walk;
 
 pub(crate) use task::{Args, run};

@@ -5,11 +5,11 @@ use serde_json::Value;
 /// One planted fault.
 #[derive(Debug)]
 pub(super) struct Planted {
-    app: &'static str,
-    kind: &'static str,
-    name: &'static str,
+    pub(super) app: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) name: &'static str,
     /// Each of these is a correct class.
-    classes: &'static [&'static str],
+    pub(super) classes: &'static [&'static str],
     counts: bool,
 }
 
@@ -60,7 +60,7 @@ pub(super) const RED: [&str; 6] =
 
 impl Planted {
     /// True if the reports (`kubectl get driftreports -o json`) have this finding.
-    fn is_found(&self, reports: &Value) -> bool {
+    pub(super) fn is_found(&self, reports: &Value) -> bool {
         let is_app = |report: &Value| {
             let name = report["metadata"]["name"].as_str().unwrap_or_default();
             self.app.strip_suffix('*').map_or(name == self.app, |prefix| name.starts_with(prefix))

@@ -66,8 +66,11 @@ const TROUBLED: [&str; 20] = [
     "vk-remote",
 ];
 
+/// Apps that a set generates, one for each folder of `tenants`.
+const TENANTS: [&str; 3] = ["tenant-blue", "tenant-green", "tenant-red"];
+
 /// The number of apps, the root app included.
-pub(super) const N_APPS: usize = PLAIN.len() + TROUBLED.len() + 1;
+pub(super) const N_APPS: usize = PLAIN.len() + TROUBLED.len() + TENANTS.len() + 1;
 
 /// A Git repository on this machine.
 #[derive(Debug)]
@@ -89,6 +92,10 @@ impl Repository {
         for name in PLAIN.iter().chain(&TROUBLED) {
             write(&folder.join("root").join(format!("{name}.yaml")), &repository.application(name))?;
         }
+        for (number, name) in TENANTS.iter().enumerate() {
+            write(&folder.join("tenants").join(name).join("app.yaml"), &plain_app(name, number))?;
+        }
+        write(&folder.join("root").join("tenants.yaml"), &repository.set())?;
         repository.commit("all apps")?;
         Ok(repository)
     }
@@ -100,6 +107,11 @@ impl Repository {
                 .with_context(|| format!("cannot remove {}", file.display()))?;
         }
         self.commit("disable the sub-charts")
+    }
+
+    /// Merges a branch, as a merge request does.
+    pub(super) fn merge(&self, branch: &str) -> Result<()> {
+        self.git(&["merge", "--quiet", "--ff-only", branch])
     }
 
     /// Its working copy.
@@ -120,6 +132,20 @@ impl Repository {
              destination: {{server: 'https://kubernetes.default.svc', namespace: argocd}}\n  \
              syncPolicy: {{automated: {{selfHeal: true}}}}\n",
             self.url()
+        )
+    }
+
+    /// The set of the tenants.
+    fn set(&self) -> String {
+        let url = self.url();
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: tenants, namespace: argocd}}\nspec:\n  \
+             goTemplate: true\n  goTemplateOptions: [missingkey=error]\n  generators:\n    \
+             - git: {{repoURL: '{url}', revision: main, directories: [{{path: tenants/*}}]}}\n  \
+             template:\n    metadata: {{name: '{{{{.path.basename}}}}'}}\n    spec:\n      project: default\n      \
+             source: {{repoURL: '{url}', path: '{{{{.path.path}}}}', targetRevision: main}}\n      \
+             destination: {{server: 'https://kubernetes.default.svc', namespace: '{{{{.path.basename}}}}'}}\n      \
+             syncPolicy:\n        automated: {{selfHeal: true}}\n        syncOptions: [CreateNamespace=true]\n"
         )
     }
 

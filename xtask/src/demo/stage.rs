@@ -12,16 +12,16 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::{Value, json};
 
-use super::kubectl::Kubectl;
 use super::planted;
 use super::repository::{N_APPS, Repository};
-use super::show::say;
+use crate::kubectl::Kubectl;
 use crate::plumb::RunningPlumb;
+use crate::say::say;
 
 /// They run for as long as this value exists.
 pub(super) struct Stage {
-    kubectl: Kubectl,
-    repository: Repository,
+    pub(super) kubectl: Kubectl,
+    pub(super) repository: Repository,
     plumb: RunningPlumb,
     log: PathBuf,
     folder: PathBuf,
@@ -120,15 +120,15 @@ impl Stage {
             .unwrap_or(0)
     }
 
-    fn applications(&self) -> Result<Value> {
+    pub(super) fn applications(&self) -> Result<Value> {
         self.kubectl.get_json(&["-n", "argocd", "applications.argoproj.io"])
     }
 
-    fn reports(&self) -> Result<Value> {
+    pub(super) fn reports(&self) -> Result<Value> {
         self.kubectl.get_json(&["-n", "argocd", "driftreports.plumb.dev"])
     }
 
-    fn until(&self, end: Instant, what: &str, holds: impl Fn() -> bool) -> Result<()> {
+    pub(super) fn until(&self, end: Instant, what: &str, holds: impl Fn() -> bool) -> Result<()> {
         while !holds() {
             if Instant::now() > end {
                 bail!("timed out waiting until {what}; plumb's log: {}", self.log.display());
@@ -176,7 +176,8 @@ impl Stage {
              {plumb} fix --repo {repository} --for argocd --yes --branch less-noise\n  \
              git -C {repository} merge less-noise\n  \
              {plumb} adopt --all            # objects that no app tracks yet\n  \
-             {plumb} orphans                # objects that Git no longer has\n  \
+             {plumb} orphans --delete       # objects that Git no longer has, one at a time\n  \
+             {plumb} doctor                 # what is left: the crash loop\n  \
              kubectl -n argocd get driftreports\n  \
              kubectl -n cilium scale deploy/cilium --replicas=5   # plumb reverts it\n\n\
              The repository is {}; commit to it and see what happens. Ctrl-C ends everything.",

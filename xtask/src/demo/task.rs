@@ -8,10 +8,11 @@ use anyhow::{Context, Result};
 use plumb_testkit::cluster::Layout;
 
 use super::repository::N_APPS;
-use super::show::say;
 use super::stage::Stage;
+use super::walk;
 use crate::cluster::ensure_programs;
 use crate::plumb::given_or_built;
+use crate::say::say;
 
 /// How to run the demo.
 #[derive(Debug, clap::Args)]
@@ -22,6 +23,10 @@ pub(crate) struct Args {
     /// Give up if the apps have not settled after this many seconds.
     #[arg(long, default_value_t = 400)]
     patience: u64,
+    /// Then run the commands that the demo suggests, and check that each does its part: from 20 apps that a
+    /// three-way diff shows as red to a list without noise.
+    #[arg(long)]
+    walk: bool,
     /// Program to run instead of this repository's plumb.
     #[arg(long)]
     plumb: Option<PathBuf>,
@@ -43,6 +48,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         (Err(_), true) => {}
         (Err(error), false) => say(&format!("not settled: {error:#}")),
+    }
+    if args.walk && settled.is_ok() {
+        let seconds = walk::walk(&stage, &plumb)?;
+        say(&format!("from red to quiet in {seconds:.1} s, each step as it should be"));
     }
     if args.once {
         return settled.map(|_| ExitCode::SUCCESS);

@@ -1,7 +1,7 @@
 //! The steps of a run, and how their results are counted.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -9,7 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::counts::Counts;
-use crate::tidy;
+pub(super) use crate::say::say;
+use crate::{image, release, tidy};
 
 /// Runs one step, prints how long it took, and adds its counts. A step that fails does not stop the others: one
 /// run shows everything that is wrong.
@@ -43,6 +44,30 @@ pub(super) fn deny(root: &Path) -> Result<Counts> {
     cargo(root, &["deny", "--offline", "check", "licenses", "bans", "sources"], &[])
 }
 
+/// Makes the image and runs it; skipped where a program for it is missing.
+pub(super) fn image(root: &Path) -> Counts {
+    if let Some(missing) = image::missing_tools() {
+        say(&format!("skipped: {missing}"));
+        return Counts { skipped: 1, ..Counts::default() };
+    }
+    counted(image::check(root, None))
+}
+
+/// Makes the files of a release, twice, and uses them.
+pub(super) fn release(root: &Path) -> Counts {
+    counted(release::check(root, None))
+}
+
+fn counted(outcome: Result<()>) -> Counts {
+    match outcome {
+        Ok(()) => Counts::one_passed(),
+        Err(error) => {
+            say(&format!("{error:#}"));
+            Counts::one_failed()
+        }
+    }
+}
+
 /// Runs cargo, prints its output, and counts the results of test binaries. A command without test results counts
 /// as one test.
 pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<Counts> {
@@ -69,9 +94,4 @@ pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Res
         counts += if status.success() { Counts::one_passed() } else { Counts::one_failed() };
     }
     Ok(counts)
-}
-
-pub(super) fn say(line: &str) {
-    // A reader that went away (`| head`) must not fail the tests.
-    let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

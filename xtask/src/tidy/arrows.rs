@@ -37,7 +37,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-api", &[]),
     ("plumb-page", &["plumb-core", "plumb-crd"]),
     ("plumb-server", &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-page"]),
-    ("plumb-web", &["plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-server"]),
+    (
+        "plumb-web",
+        &[
+            "plumb-core",
+            "plumb-crd",
+            "plumb-engine",
+            "plumb-kube",
+            "plumb-server",
+            "plumb-gotemplate",
+            "plumb-appset",
+        ],
+    ),
     (
         "plumb",
         &[

@@ -14,6 +14,7 @@ mod module_names;
 mod modules;
 mod reachable;
 mod reading;
+mod summary;
 mod violation;
 mod visibility;
 mod words;

@@ -142,7 +142,7 @@ fn keyed(sets: Vec<Params>, keys: &[String]) -> Result<Vec<(String, Params)>, Ge
 }
 
 /// The sets of a child: exactly one generator, of which matrix and merge may nest once.
-fn child(
+pub(super) fn child(
     context: &Context<'_>,
     raw: &RawMap,
     before: Option<&Params>,
@@ -172,7 +172,7 @@ fn child(
 }
 
 /// Templates of children are ignored. Below the second level matrix and merge are unknown.
-fn without_templates(json: &Json) -> Json {
+pub(super) fn without_templates(json: &Json) -> Json {
     let mut json = json.clone();
     for kind in json.as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
         if let Some(generator) = kind.as_object_mut() {

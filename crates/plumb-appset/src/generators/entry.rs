@@ -144,7 +144,7 @@ fn run(
 }
 
 /// Renders every string of a generator with the parameters of the first generator of a matrix.
-fn interpolate(
+pub(super) fn interpolate(
     context: &Context<'_>,
     entry: &ApplicationSetGenerator,
     params: &Params,

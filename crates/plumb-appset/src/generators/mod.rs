@@ -4,6 +4,7 @@ mod clusters;
 mod combine;
 mod decision;
 mod entry;
+mod followed;
 mod git;
 mod list;
 mod plugin;
@@ -11,3 +12,4 @@ mod provider;
 mod values;
 
 pub(crate) use entry::{Context, transform};
+pub(crate) use followed::{Place, followed};

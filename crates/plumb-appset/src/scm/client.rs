@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plumb_crd::application_set::{BasicAuth, BearerToken, SecretRef};
+use plumb_crd::application_set::{BasicAuth, BearerToken, ConfigMapKeyRef, SecretRef};
 use serde_json::Value as Json;
 
 use super::call::{HttpCall, ScmAnswer, ScmFacts, ScmRules};
@@ -71,7 +71,16 @@ pub(super) struct Client<'a> {
     facts: &'a dyn ScmFacts,
     base: String,
     headers: Vec<(String, String)>,
-    insecure: bool,
+    trust: Trust,
+}
+
+/// Which certificates of a provider are accepted.
+#[derive(Clone, Default)]
+pub(super) struct Trust {
+    /// All of them.
+    pub(super) insecure: bool,
+    /// Those of these authorities in PEM, too.
+    pub(super) authorities: Option<String>,
 }
 
 /// How the next page is found.
@@ -87,13 +96,23 @@ impl<'a> Client<'a> {
         facts: &'a dyn ScmFacts,
         base: &str,
         headers: Vec<(String, String)>,
-        insecure: bool,
+        trust: Trust,
     ) -> Self {
-        Self { facts, base: base.trim_end_matches('/').to_owned(), headers, insecure }
+        Self { facts, base: base.trim_end_matches('/').to_owned(), headers, trust }
     }
 
     fn answer(&self, url: &str) -> Result<ScmAnswer, ScmError> {
-        let call = HttpCall { url: url.to_owned(), headers: self.headers.clone(), insecure: self.insecure };
+        self.answer_to(url, None)
+    }
+
+    fn answer_to(&self, url: &str, body: Option<&str>) -> Result<ScmAnswer, ScmError> {
+        let call = HttpCall {
+            url: url.to_owned(),
+            headers: self.headers.clone(),
+            body: body.map(str::to_owned),
+            insecure: self.trust.insecure,
+            authorities: self.trust.authorities.clone(),
+        };
         let answer = self.facts.http(&call)?;
         if (200..300).contains(&answer.status) {
             return Ok(answer);
@@ -101,7 +120,8 @@ impl<'a> Client<'a> {
         let message = serde_json::from_str::<Json>(&answer.body).ok();
         let message =
             message.and_then(|body| body["message"].as_str().map(str::to_owned)).unwrap_or_default();
-        let reason = format!("GET {url}: {} {message}", answer.status).trim_end().to_owned();
+        let verb = if body.is_some() { "POST" } else { "GET" };
+        let reason = format!("{verb} {url}: {} {message}", answer.status).trim_end().to_owned();
         Err(if answer.status == 404 { ScmError::NotFound(reason) } else { ScmError::Failed(reason) })
     }
 
@@ -109,6 +129,13 @@ impl<'a> Client<'a> {
     pub(super) fn get(&self, path: &str) -> Result<Json, ScmError> {
         let url = format!("{}{path}", self.base);
         let answer = self.answer(&url)?;
+        read(&url, &answer)
+    }
+
+    /// The answer to a POST.
+    pub(super) fn post(&self, path: &str, body: &str) -> Result<Json, ScmError> {
+        let url = format!("{}{path}", self.base);
+        let answer = self.answer_to(&url, Some(body))?;
         read(&url, &answer)
     }
 
@@ -204,6 +231,19 @@ pub(super) fn secret(
     }
     let missing = || ScmError::Failed(format!("key {key:?} in secret {namespace}/{secret_name} not found"));
     secret.data.get(key).cloned().map(Some).ok_or_else(missing)
+}
+
+/// The certificates of authorities in a `ConfigMap` of the set's namespace.
+pub(super) fn authorities(
+    facts: &dyn ScmFacts,
+    reference: Option<&ConfigMapKeyRef>,
+) -> Result<Option<String>, ScmError> {
+    let Some(ConfigMapKeyRef { config_map_name, key }) = reference else { return Ok(None) };
+    let data = facts.set_config_map(config_map_name)?;
+    let namespace = facts.namespace();
+    let missing =
+        || ScmError::Failed(format!("key {key:?} in ConfigMap {namespace}/{config_map_name} not found"));
+    data.get(key).cloned().map(Some).ok_or_else(missing)
 }
 
 /// The `Authorization` header of Bitbucket.

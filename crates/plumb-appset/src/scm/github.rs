@@ -3,7 +3,8 @@
 use plumb_crd::application_set::{GithubPullRequests, GithubRepositories};
 use serde_json::Value as Json;
 
-use super::client::{Client, Paging, ScmError, escape, names, text};
+use super::call::ScmFacts;
+use super::client::{Client, Paging, ScmError, Trust, escape, names, text};
 use super::filter::{Provider, has_labels};
 use crate::facts::{PullRequest, Repository};
 
@@ -23,6 +24,42 @@ pub(super) fn headers(token: Option<String>) -> Vec<(String, String)> {
     ];
     headers.extend(token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}"))));
     headers
+}
+
+/// The address of the API for a GitHub App, and its token: the app states who it is, and gets a token for the
+/// installation.
+pub(super) fn app_login(
+    facts: &dyn ScmFacts,
+    api: &str,
+    secret_name: &str,
+    owner: &str,
+) -> Result<(String, Option<String>), ScmError> {
+    let app = facts.github_app(secret_name)?;
+    let own = base(&app.enterprise_base_url);
+    // The statement goes only where the App belongs: whoever writes a set does not choose who gets it.
+    if !api.is_empty() && base(api) != own {
+        return Err(no(&format!(
+            "the GitHub App of the Secret {secret_name} belongs to {own}, and not to {api}"
+        )));
+    }
+    let base = own;
+    let client = Client::new(facts, &base, headers(Some(app.statement)), Trust::default());
+    let during = |error: ScmError| error.during(&format!("GitHub App of the Secret {secret_name}"));
+    let installation = match app.installation_id {
+        Some(id) => id,
+        None => {
+            let found = client.get(&format!("/orgs/{}/installation", escape(owner))).map_err(during)?;
+            found["id"].as_u64().ok_or_else(|| during(no("its installation has no number")))?
+        }
+    };
+    let path = format!("/app/installations/{installation}/access_tokens");
+    let granted = client.post(&path, "{}").map_err(during)?;
+    let token = granted["token"].as_str().ok_or_else(|| during(no("the answer has no token")))?;
+    Ok((base, Some(token.to_owned())))
+}
+
+fn no(what: &str) -> ScmError {
+    ScmError::Failed(what.to_owned())
 }
 
 pub(super) struct Github<'a> {

@@ -14,5 +14,5 @@ mod bitbucket;
 mod azure;
 mod provider;
 
-pub use call::{HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
+pub use call::{GithubApp, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 pub use provider::{pull_requests, repositories};

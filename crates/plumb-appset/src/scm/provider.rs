@@ -1,12 +1,12 @@
 //! Which provider a generator means.
 
-use plumb_crd::application_set::{PullRequestGenerator, ScmProviderGenerator, SecretRef};
+use plumb_crd::application_set::{ConfigMapKeyRef, PullRequestGenerator, ScmProviderGenerator, SecretRef};
 
 use super::azure::{self, Azure};
 use super::bitbucket::{self, Bitbucket};
 use super::bitbucket_server::{self, BitbucketServer};
 use super::call::{ScmFacts, ScmRules};
-use super::client::{Client, ScmError, basic_login, bitbucket_login, secret};
+use super::client::{Client, ScmError, Trust, authorities, basic_login, bitbucket_login, secret};
 use super::filter::{find, keep};
 use super::gitea::{self, Gitea};
 use super::github::{self, Github};
@@ -17,6 +17,13 @@ use crate::facts::{PullRequest, Repository, Unanswered};
 fn permitted(rules: &ScmRules, api: &str) -> Result<(), ScmError> {
     if !rules.enabled {
         return Err(ScmError::Failed("scm providers are disabled".to_owned()));
+    }
+    if rules.needs_list && rules.allowed.is_empty() {
+        return Err(ScmError::Failed(
+            "an ApplicationSet of another namespace may ask no SCM provider unless \
+             applicationsetcontroller.allowed.scm.providers names those that it may ask"
+                .to_owned(),
+        ));
     }
     if api.is_empty() || rules.allowed.is_empty() || rules.allowed.iter().any(|allowed| allowed == api) {
         return Ok(());
@@ -36,8 +43,16 @@ fn token(
     secret(facts, rules, reference).map_err(|error| error.during(&format!("error fetching {name} token")))
 }
 
-fn no_ca(has_ca: bool) -> Result<(), ScmError> {
-    if has_ca { Err(ScmError::Failed("plumb does not support caRef yet".to_owned())) } else { Ok(()) }
+/// Which certificates of a provider are accepted.
+fn trust(facts: &dyn ScmFacts, insecure: bool, ca_ref: Option<&ConfigMapKeyRef>) -> Result<Trust, ScmError> {
+    let authorities = authorities(facts, ca_ref);
+    let authorities =
+        authorities.map_err(|error| error.during("error fetching CA certificates from ConfigMap"))?;
+    Ok(Trust { insecure, authorities })
+}
+
+fn insecure(insecure: bool) -> Trust {
+    Trust { insecure, authorities: None }
 }
 
 /// The repositories of a provider, filters applied.
@@ -63,35 +78,38 @@ fn found_repositories(
     }
     if let Some(generator) = &generator.github {
         permitted(rules, &generator.api)?;
-        if !generator.app_secret_name.is_empty() {
-            return Err(ScmError::Failed("plumb does not support GitHub Apps yet; use tokenRef".to_owned()));
-        }
-        let token = token(facts, rules, "Github", generator.token_ref.as_ref()).map_err(asking)?;
-        let client = Client::new(facts, &github::base(&generator.api), github::headers(token), false);
+        let (base, token) = if generator.app_secret_name.is_empty() {
+            let token = token(facts, rules, "Github", generator.token_ref.as_ref()).map_err(asking)?;
+            (github::base(&generator.api), token)
+        } else {
+            let (name, owner) = (&generator.app_secret_name, &generator.organization);
+            github::app_login(facts, &generator.api, name, owner).map_err(asking)?
+        };
+        let client = Client::new(facts, &base, github::headers(token), Trust::default());
         return find(&Github { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.gitlab {
         permitted(rules, &generator.api)?;
-        no_ca(generator.ca_ref.is_some())?;
+        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(asking)?;
         let token = token(facts, rules, "Gitlab", generator.token_ref.as_ref()).map_err(asking)?;
         let base = gitlab::base(&generator.api);
-        let client = Client::new(facts, &base, gitlab::headers(token), generator.insecure);
+        let client = Client::new(facts, &base, gitlab::headers(token), trust);
         return find(&Gitlab { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.gitea {
         permitted(rules, &generator.api)?;
         let token = token(facts, rules, "Gitea", generator.token_ref.as_ref()).map_err(asking)?;
         let base = gitea::base(&generator.api);
-        let client = Client::new(facts, &base, gitea::headers(token), generator.insecure);
+        let client = Client::new(facts, &base, gitea::headers(token), insecure(generator.insecure));
         return find(&Gitea { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.bitbucket_server {
         permitted(rules, &generator.api)?;
-        no_ca(generator.ca_ref.is_some())?;
+        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(asking)?;
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
         let headers = bitbucket_login(facts, rules, basic, bearer).map_err(asking)?;
         let base = bitbucket_server::base(&generator.api);
-        let client = Client::new(facts, &base, headers, generator.insecure);
+        let client = Client::new(facts, &base, headers, trust);
         return find(&BitbucketServer { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.azure_dev_ops {
@@ -99,19 +117,20 @@ fn found_repositories(
         let token = token(facts, rules, "Azure Devops access", generator.access_token_ref.as_ref())
             .map_err(asking)?;
         let base = azure::base(&generator.api, &generator.organization);
-        let client = Client::new(facts, &base, azure::headers(token), false);
+        let client = Client::new(facts, &base, azure::headers(token), Trust::default());
         return find(&Azure { client, generator }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.bitbucket {
+        permitted(rules, "")?;
         let password =
             token(facts, rules, "Bitbucket cloud appPassword", generator.app_password_ref.as_ref());
         let login = basic_login(&generator.user, &password.map_err(asking)?.unwrap_or_default());
         let base = bitbucket::base("");
-        let client = Client::new(facts, &base, vec![("Authorization".to_owned(), login)], false);
+        let client = Client::new(facts, &base, vec![("Authorization".to_owned(), login)], Trust::default());
         return find(&Bitbucket { client, base, generator, protocol }, filters).map_err(listing);
     }
     let what = if generator.aws_code_commit.is_some() {
-        "plumb does not support awsCodeCommit yet"
+        "plumb cannot ask AWS CodeCommit (awsCodeCommit); name its repositories in a list or git generator"
     } else {
         "no SCM provider implementation configured"
     };
@@ -132,6 +151,7 @@ pub fn pull_requests(
     found.map_err(Unanswered::from)
 }
 
+/// Long because each provider has its own fields.
 fn found_pull_requests(
     generator: &PullRequestGenerator,
     facts: &dyn ScmFacts,
@@ -144,32 +164,34 @@ fn found_pull_requests(
         |name: &str, reference: Option<&SecretRef>| token(facts, rules, name, reference).map_err(selecting);
     if let Some(generator) = &generator.github {
         permitted(&generator.api)?;
-        if !generator.app_secret_name.is_empty() {
-            return Err(ScmError::Failed("plumb does not support GitHub Apps yet; use tokenRef".to_owned()));
-        }
-        let headers = github::headers(token("Github", generator.token_ref.as_ref())?);
-        let client = Client::new(facts, &github::base(&generator.api), headers, false);
+        let (base, token) = if generator.app_secret_name.is_empty() {
+            (github::base(&generator.api), token("Github", generator.token_ref.as_ref())?)
+        } else {
+            let (name, owner) = (&generator.app_secret_name, &generator.owner);
+            github::app_login(facts, &generator.api, name, owner).map_err(selecting)?
+        };
+        let client = Client::new(facts, &base, github::headers(token), Trust::default());
         return github::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.gitlab {
         permitted(&generator.api)?;
-        no_ca(generator.ca_ref.is_some())?;
+        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(selecting)?;
         let headers = gitlab::headers(token("Gitlab", generator.token_ref.as_ref())?);
-        let client = Client::new(facts, &gitlab::base(&generator.api), headers, generator.insecure);
+        let client = Client::new(facts, &gitlab::base(&generator.api), headers, trust);
         return gitlab::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.gitea {
         permitted(&generator.api)?;
         let headers = gitea::headers(token("Gitea", generator.token_ref.as_ref())?);
-        let client = Client::new(facts, &gitea::base(&generator.api), headers, generator.insecure);
+        let client = Client::new(facts, &gitea::base(&generator.api), headers, insecure(generator.insecure));
         return gitea::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.bitbucket_server {
         permitted(&generator.api)?;
-        no_ca(generator.ca_ref.is_some())?;
+        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(selecting)?;
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
         let headers = bitbucket_login(facts, rules, basic, bearer).map_err(selecting)?;
-        let client = Client::new(facts, &bitbucket_server::base(&generator.api), headers, generator.insecure);
+        let client = Client::new(facts, &bitbucket_server::base(&generator.api), headers, trust);
         return bitbucket_server::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.bitbucket {
@@ -177,14 +199,18 @@ fn found_pull_requests(
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
         let headers = bitbucket_login(facts, rules, basic, bearer).map_err(selecting)?;
         let base = bitbucket::base(&generator.api);
-        let client = Client::new(facts, &base, headers, false);
+        let client = Client::new(facts, &base, headers, Trust::default());
         return bitbucket::pull_requests(&client, &base, generator);
     }
     if let Some(generator) = &generator.azuredevops {
         permitted(&generator.api)?;
         let headers = azure::headers(token("Azure Devops", generator.token_ref.as_ref())?);
-        let client =
-            Client::new(facts, &azure::base(&generator.api, &generator.organization), headers, false);
+        let client = Client::new(
+            facts,
+            &azure::base(&generator.api, &generator.organization),
+            headers,
+            Trust::default(),
+        );
         return azure::pull_requests(&client, generator);
     }
     Err(selecting(ScmError::Failed("no Pull Request provider implementation configured".to_owned())))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_appset::scm::{self, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
+use plumb_appset::scm::{self, GithubApp, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 use plumb_appset::{
     ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered,
 };
@@ -160,6 +160,7 @@ impl Recorded<'_> {
             enabled: settings["disableScmProviders"] != true,
             allowed: allowed.filter_map(|url| url.as_str().map(str::to_owned)).collect(),
             strict_tokens: settings["tokenRefStrictMode"] == true,
+            needs_list: false,
         }
     }
 }
@@ -192,6 +193,15 @@ impl ScmFacts for Recorded<'_> {
         let found = all.find(|secret| text(secret, "name") == name);
         let found = found.ok_or_else(|| Unanswered::Failed(format!("secrets \"{name}\" not found")))?;
         Ok(SetSecret { labels: text_map(&found["labels"]), data: text_map(&found["data"]) })
+    }
+
+    fn set_config_map(&self, name: &str) -> Result<BTreeMap<String, String>, Unanswered> {
+        self.named("configMaps", name)
+            .ok_or_else(|| Unanswered::Failed(format!("configmaps \"{name}\" not found")))
+    }
+
+    fn github_app(&self, _: &str) -> Result<GithubApp, Unanswered> {
+        Err(Unanswered::Failed("no case has a GitHub App".to_owned()))
     }
 
     fn http(&self, call: &HttpCall) -> Result<ScmAnswer, Unanswered> {

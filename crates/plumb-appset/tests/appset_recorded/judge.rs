@@ -41,7 +41,7 @@ pub(crate) enum Judged {
     /// It differs, and why it may.
     OnPurpose(&'static str),
     Differs(String),
-    /// It needs a client, or a part that plumb does not have.
+    /// The test of `plumb-web` judges it.
     LeftOut,
 }
 

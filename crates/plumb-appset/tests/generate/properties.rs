@@ -1,6 +1,6 @@
 //! What holds for any set: no panic, the same answer twice, and no more than the budget.
 
-use plumb_appset::{Settings, Total, generate};
+use plumb_appset::{Settings, Total, follows, generate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -112,12 +112,71 @@ proptest! {
         let known = Known::default()
             .cluster("dev", "https://dev.test", &[("env", "dev")])
             .files(&[("a/x.yaml", "a: 1\nl: [1, 2]"), ("b.json", "[{\"a\": \"q\"}]"), ("a/b/c", "- x")]);
+        prop_assert_eq!(follows(&set, &known, &settings()), follows(&set, &known, &settings()));
         let first = generate(&set, &known, &settings());
         prop_assert_eq!(&first, &generate(&set, &known, &settings()));
         let small = Settings { total: Total { steps: 200, bytes: 2000 }, ..settings() };
         if let (Ok(full), Ok(less)) = (&first, generate(&set, &known, &small)) {
             prop_assert_eq!(full, &less, "a budget changes nothing but whether there is an answer");
         }
+    }
+}
+
+/// A set with one parameter, `a`, and these texts.
+fn of_text(go: bool, text: &str) -> plumb_crd::ApplicationSet {
+    let object = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "set", "namespace": "argocd", "annotations": {"private": "canary"}},
+        "spec": {
+            "generators": [{"list": {"elements": [{"a": "x"}]}}], "goTemplate": go, "templatePatch": text,
+            "template": {"metadata": {"name": "n", "annotations": {"t": text}},
+                         "spec": {"project": "default", "destination": {}}},
+        },
+    });
+    plumb_crd::ApplicationSet::from_json(&object).expect("the set is valid")
+}
+
+/// Files, clusters and metadata that no generator of the set names.
+fn secrets() -> Known {
+    Known::default()
+        .cluster("canary", "https://canary.test", &[("canary", "canary")])
+        .files(&[("canary.yaml", "canary: canary")])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn a_template_reads_nothing_but_its_parameters(one in text(), other in text(), go in any::<bool>()) {
+        let set = of_text(go, &format!("{one} {other}"));
+        match generate(&set, &secrets(), &settings()) {
+            Ok(generated) => {
+                let shown = format!("{generated:?}");
+                prop_assert!(!shown.contains("canary"), "{}", shown);
+            }
+            Err(error) => prop_assert!(!error.message.contains("canary"), "{}", error.message),
+        }
+    }
+}
+
+/// What templates of other tools can read: the environment, files, other templates, the network, the cluster.
+#[test]
+fn ways_out_of_a_template_are_errors() {
+    for text in [
+        "{{env \"HOME\"}}",
+        "{{expandenv \"$HOME\"}}",
+        "{{getHostByName \"localhost\"}}",
+        "{{lookup \"v1\" \"Secret\" \"argocd\" \"argocd-secret\"}}",
+        "{{include \"x\" .}}",
+        "{{tpl \"{{.a}}\" .}}",
+        "{{template \"x\" .}}",
+        "{{readFile \"/etc/passwd\"}}",
+        "{{.Files.Get \"/etc/passwd\"}}",
+        "{{.a.Error}}",
+        "{{call .a}}",
+    ] {
+        let answer = generate(&of_text(true, text), &secrets(), &settings());
+        assert!(answer.is_err(), "{text}: {answer:?}");
     }
 }
 

@@ -50,3 +50,34 @@ fn edit(text: &[u8], change: &ObjectChange) -> Result<Vec<u8>, FixRefusal> {
         change.operations.iter().map(|operation| operation.inside(&place.path)).collect();
     Ok(edit_document(text, place.document, &operations)?.text.into_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::desired::Origin;
+    use crate::object::FieldPath;
+
+    #[test]
+    fn a_change_that_is_refused_leaves_the_others() {
+        let file =
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &d {x: \"1\", y: \"2\"}\nmore: *d\n";
+        let change = |operation| ObjectChange {
+            key: ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), "a"),
+            origin: Origin { source: 0, file: "a.yaml".to_owned(), line: 1, verbatim: true },
+            operations: vec![operation],
+            why: String::new(),
+        };
+        let remove =
+            |pointer: &str| crate::yaml::Operation::Remove { path: FieldPath::from_pointer(pointer) };
+        let changes = [change(remove("/data/x")), change(remove("/more"))];
+        let edit = edit_file(file.as_bytes(), &changes);
+        assert_eq!(String::from_utf8(edit.text).expect("UTF-8"), file.replace("more: *d\n", ""));
+        let [(0, why)] = edit.refused.as_slice() else { panic!("{:?}", edit.refused) };
+        expect!["/data/x is inside the anchor on line 4, which is used again on line 5: a change would also change what is there"]
+            .assert_eq(&why.to_string());
+        expect!["in the document of ConfigMap shop/a at line 1 of a.yaml: remove /data/x"]
+            .assert_eq(&changes[0].instruction());
+    }
+}

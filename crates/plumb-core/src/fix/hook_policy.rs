@@ -16,6 +16,11 @@ const POLICIES: [(&str, &str, &str, &str); 2] = [
     ("helm.sh/hook", "helm.sh/hook-delete-policy", "before-hook-creation", "hook-succeeded"),
 ];
 
+/// Does a sync run the object as a hook?
+pub(super) fn is_hook(object: &Manifest) -> bool {
+    POLICIES.iter().any(|(annotation, ..)| object.annotation(annotation).is_some())
+}
+
 /// The change that adds `HookSucceeded` to the delete policy of a hook. `None` if the object is not a hook, or has it.
 pub(super) fn delete_after_success(hook: &Manifest) -> Option<Operation> {
     let (_, annotation, default, wanted) =

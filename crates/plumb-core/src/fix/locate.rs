@@ -44,3 +44,24 @@ fn is_it(value: &Value, key: &ObjectKey) -> bool {
     let is_there = manifest.namespace().is_none_or(|namespace| key.namespace.as_deref() == Some(namespace));
     gvk.group == key.group && gvk.kind == key.kind && manifest.name() == Some(key.name.as_str()) && is_there
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{Limits, parse_documents};
+
+    #[test]
+    fn objects_are_found_in_their_files() {
+        let text = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: b, namespace: other}\n---\nkind: List\napiVersion: v1\nitems:\n- kind: ConfigMap\n  apiVersion: v1\n  metadata: {name: c}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: d}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: d}\n";
+        let documents = parse_documents(text, &Limits::default()).expect("readable");
+        let find = |name: &str, line| {
+            let key = ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), name);
+            locate(&documents, &key, line).map(|place| format!("{} {}", place.document, place.path))
+        };
+        assert_eq!(find("a", 99).as_deref(), Some("0 "));
+        assert_eq!(find("b", 5), None, "it is in another namespace");
+        assert_eq!(find("c", 9).as_deref(), Some("2 /items/0"));
+        assert_eq!(find("d", documents[4].line).as_deref(), Some("4 "));
+        assert_eq!(find("d", 1), None, "two have this name");
+    }
+}

@@ -17,6 +17,7 @@ mod pins;
 mod proof;
 mod proposal;
 mod propose;
+mod seen;
 mod values;
 
 #[cfg(test)]
@@ -28,7 +29,8 @@ pub use goal::FixGoal;
 pub use ignore_entry::IgnoreEntry;
 pub use locate::{DocumentPlace, locate};
 pub use overlay::overlay_patch;
-pub use proof::{ProofFailure, prove, prove_dropped, same_places};
+pub use proof::{ProofFailure, prove, prove_dropped, same_places, still_there};
 pub use proposal::{Action, ObjectChange, Proposal};
-pub use propose::{Subject, propose};
+pub use propose::{Keeper, Subject, propose};
+pub use seen::is_shown_by_argo_cd;
 pub use values::{ValuesCandidate, literal_line, value_candidates};

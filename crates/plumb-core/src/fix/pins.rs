@@ -1,21 +1,20 @@
 //! Setting in Git what the API server fills in, so that a later change of it shows.
 
-use crate::drift::Finding;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::schema::is_allocated_field;
 use crate::yaml::Operation;
 
 use super::git_path::git_path;
 
-/// The operations that set the fields of a finding to their live values, and the fields for which there is none: those
+/// The operations that set fields to their live values, and the fields for which there is none: those
 /// in list items that Git does not have, and those whose value the cluster chooses for each object.
 pub(super) fn pins(
-    finding: &Finding,
+    fields: &[FieldPath],
     desired: &Manifest,
     live: &Manifest,
 ) -> (Vec<Operation>, Vec<FieldPath>) {
     let (mut operations, mut left) = (Vec::new(), Vec::new());
-    for field in &finding.fields {
+    for field in fields {
         let is_chosen = match field.segments().last() {
             Some(Segment::Field(name)) => is_allocated_field(name),
             Some(Segment::Index(_)) | None => false,

@@ -19,6 +19,14 @@ pub enum ProofFailure {
         /// Where.
         field: FieldPath,
     },
+    /// Another change of the same run changed the place.
+    #[error("another change of {key} changes {field} too; run plumb fix again after this one is merged")]
+    Moved {
+        /// The object.
+        key: ObjectKey,
+        /// Where.
+        field: FieldPath,
+    },
     /// The render of the working copy does not have the object.
     #[error("the render of the working copy does not have {key}")]
     NotRendered {
@@ -52,6 +60,30 @@ pub fn same_places(compared: &Value, rendered: &Value, change: &ObjectChange) ->
         }
         if field.find(compared) != field.find(rendered) {
             return Err(ProofFailure::OtherRevision { key: change.key.clone(), field });
+        }
+    }
+    Ok(())
+}
+
+/// Is a place still what it was, after other changes of the same object? Then the change can be made there.
+pub fn still_there(before: &Value, now: &Value, change: &ObjectChange) -> Result<(), ProofFailure> {
+    for operation in &change.operations {
+        let mut field = FieldPath::root();
+        let moved = |field: &FieldPath| ProofFailure::Moved { key: change.key.clone(), field: field.clone() };
+        for segment in operation.path().segments() {
+            if let (Some(Value::Array(old)), Some(Value::Array(new))) = (field.find(before), field.find(now))
+                && old.len() != new.len()
+            {
+                return Err(moved(&field));
+            }
+            field.push(segment.clone());
+            let name = |object: &Value| field.find(object).and_then(|item| item.get("name")).cloned();
+            if name(before) != name(now) {
+                return Err(moved(&field));
+            }
+        }
+        if field.find(before) != field.find(now) {
+            return Err(moved(&field));
         }
     }
     Ok(())
@@ -190,6 +222,21 @@ mod tests {
             prove(&before, &before, &[&other]).map_err(|why| why.to_string()),
             Err("the render of the working copy does not have ConfigMap web/c".to_owned())
         );
+    }
+
+    #[test]
+    fn a_change_beside_other_changes_needs_its_own_place_as_it_was() {
+        let before = json!({"list": [{"name": "a", "x": 1}, {"name": "b"}], "map": {"x": 1}});
+        for (now, path, is_same) in [
+            (json!({"list": [{"name": "a", "x": 1, "y": 2}, {"name": "b"}]}), "/list/0/x", true),
+            (json!({"list": [{"name": "a", "x": 2}, {"name": "b"}]}), "/list/0/x", false),
+            (json!({"list": [{"name": "a", "x": 1}]}), "/list/0/x", false),
+            (json!({"list": [{"name": "b", "x": 1}, {"name": "a"}]}), "/list/0/x", false),
+            (json!({"map": {"x": 1, "y": 1}}), "/map/x", true),
+            (json!({"map": {}}), "/map/x", false),
+        ] {
+            assert_eq!(still_there(&before, &now, &change("a", path)).is_ok(), is_same, "{now} {path}");
+        }
     }
 
     #[test]

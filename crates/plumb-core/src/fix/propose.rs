@@ -1,14 +1,18 @@
 //! Which change ends a finding: one decision per class.
 
+use std::cmp::Ordering;
+
 use serde_json::Value;
 
-use super::hook_policy::delete_after_success;
+use super::hook_policy::{delete_after_success, is_hook};
 use super::pins::pins;
+use super::seen::{is_compared, is_seen_default};
 use super::{Action, FixGoal, IgnoreEntry, ObjectChange, Proposal, json_patch};
 use crate::desired::Origin;
 use crate::drift::{DriftClass, Finding, FixKind};
 use crate::normalize::is_secret;
-use crate::object::{FieldPath, Manifest};
+use crate::object::{FieldPath, Manifest, Segment};
+use crate::references::is_built_in_group;
 use crate::yaml::Operation;
 
 /// A finding with what is known about its object.
@@ -26,17 +30,34 @@ pub struct Subject<'facts> {
     pub is_red_in_argo_cd: Option<bool>,
     /// The user wants Git to take over what was edited in the cluster.
     pub keeps_live: bool,
+    /// Who keeps an object that several apps render, if the user chose.
+    pub keeper: Option<Keeper<'facts>>,
+    /// The user asked for this class by its name.
+    pub is_asked_for: bool,
+    /// Argo CD sees no other difference. If it shows the object as `OutOfSync`, it is because of this one.
+    pub is_alone: bool,
+}
+
+/// The app that keeps an object which several apps render.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper<'facts> {
+    /// The app of the finding.
+    ThisApp,
+    /// Another app, by its name.
+    Other(&'facts str),
 }
 
 /// What would end this finding for this goal: one step, or a change and a rule for what the change cannot cover.
 pub fn propose(subject: &Subject<'_>, goal: FixGoal) -> Vec<Proposal> {
     let finding = subject.finding;
     let actions = match goal {
-        FixGoal::ArgoCd if !finding.counts && subject.is_red_in_argo_cd == Some(false) => {
+        FixGoal::ArgoCd
+            if !finding.counts && subject.is_red_in_argo_cd == Some(false) && subject.keeper.is_none() =>
+        {
             vec![Action::Nothing("Argo CD shows the object as Synced")]
         }
         // A kept edit is the user's wish, not plumb's.
-        FixGoal::Plumb if !is_asked_by_plumb(finding) && !subject.keeps_live => {
+        FixGoal::Plumb if !is_asked_by_plumb(finding) && !subject.keeps_live && subject.keeper.is_none() => {
             vec![Action::Nothing("plumb does not count the difference, and asks for no change of Git")]
         }
         FixGoal::ArgoCd | FixGoal::Plumb if finding.class == DriftClass::SchemaDefault => pin(subject),
@@ -85,7 +106,8 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
             let by = finding.actor.as_deref().unwrap_or("another writer");
             ignore_addition(subject, &format!("{by} added this, and Git does not set it"))
         }
-        DriftClass::HookResidue => delete_hook(subject),
+        DriftClass::HookResidue => keep_job(subject, goal).unwrap_or_else(|| delete_hook(subject)),
+        DriftClass::Behind if keep_job(subject, goal).is_some() => missing_job(finding),
         DriftClass::LiveEdit | DriftClass::UnclaimedAddition | DriftClass::Unexplained
             if subject.keeps_live =>
         {
@@ -114,20 +136,33 @@ fn owned_by(finding: &Finding) -> String {
     }
 }
 
-/// Sets the defaults in Git; those that cannot be set are ignored.
+/// Sets the defaults in Git that Argo CD shows; those that cannot be set are ignored.
 fn pin(subject: &Subject<'_>) -> Vec<Action> {
     const WHY: &str = "the API server fills in these defaults; set here, a later change of them shows";
     const LEFT: &str = "the API server fills in this value";
     let finding = subject.finding;
+    let shown = match subject.desired {
+        Some(desired) => {
+            finding.fields.iter().filter(|field| is_seen_default(desired, field)).cloned().collect()
+        }
+        None => finding.fields.clone(),
+    };
+    let is_the_cause = subject.is_red_in_argo_cd == Some(true) && subject.is_alone;
+    if shown.is_empty() && !subject.is_asked_for && !is_the_cause {
+        return vec![Action::Nothing("Argo CD does not compare defaults outside of lists")];
+    }
+    // A custom resource has few defaults, and they say more together. A Deployment has dozens.
+    let is_narrow = is_built_in_group(&finding.key.group) && !subject.is_asked_for && !shown.is_empty();
+    let fields = if is_narrow { shown } else { finding.fields.clone() };
     let live = subject.live.filter(|live| !is_secret(live));
     let (Some(origin), Some(desired), Some(live)) = (subject.origin, subject.desired, live) else {
-        return vec![ignore(subject, &finding.fields, LEFT)];
+        return vec![ignore(subject, &fields, LEFT)];
     };
-    let (operations, left) = pins(finding, desired, live);
+    let (operations, left) = pins(&fields, desired, live);
     let mut actions = Vec::new();
     if !origin.verbatim && !operations.is_empty() {
         let set = change(subject, origin, operations, WHY);
-        actions.push(Action::Through(set, Box::new(ignore(subject, &finding.fields, LEFT))));
+        actions.push(Action::Through(set, Box::new(ignore(subject, &fields, LEFT))));
     } else if !operations.is_empty() {
         actions.push(Action::Edit(change(subject, origin, operations, WHY)));
     }
@@ -154,17 +189,24 @@ fn through(subject: &Subject<'_>, why: &str, otherwise: Action) -> Action {
     }
 }
 
-/// The app that does not own a shared object gives it up.
+/// The app that does not keep a shared object gives it up. Without a choice, its owner keeps it.
 fn drop_document(subject: &Subject<'_>) -> Action {
     let finding = subject.finding;
-    let origin = subject.origin.filter(|origin| origin.verbatim && finding.counts);
-    match (origin, &finding.actor) {
-        (Some(origin), Some(owner)) => {
-            let why = format!("app {owner} keeps it: one object belongs to one app");
+    let keeper = match (subject.keeper, &finding.actor) {
+        (Some(Keeper::Other(keeper)), _) => Some(keeper),
+        (None, Some(owner)) if finding.counts => Some(owner.as_str()),
+        (None, None) if finding.counts => return instruct(finding),
+        (Some(Keeper::ThisApp) | None, _) => None,
+    };
+    let Some(keeper) = keeper else {
+        return Action::Nothing("this app keeps it; another one has to give it up");
+    };
+    match subject.origin.filter(|origin| origin.verbatim) {
+        Some(origin) => {
+            let why = format!("app {keeper} keeps it: one object belongs to one app");
             Action::Drop(change(subject, origin, Vec::new(), &why))
         }
-        _ if finding.counts => instruct(finding),
-        _ => Action::Nothing("this app keeps it; another one has to give it up"),
+        None => instruct(finding),
     }
 }
 
@@ -189,35 +231,76 @@ fn ignore(subject: &Subject<'_>, fields: &[FieldPath], why: &str) -> Action {
         return instruct(finding);
     }
     let mut pointers = fields.to_vec();
-    pointers.sort();
+    pointers.sort_by(last_items_first);
     pointers.dedup();
     Action::Ignore(IgnoreEntry { key: finding.key.clone(), pointers, why: why.to_owned() })
 }
 
 /// A rule for what another writer added, if Argo CD sees it.
 fn ignore_addition(subject: &Subject<'_>, why: &str) -> Action {
-    let is_compared =
-        |field: &&FieldPath| subject.desired.is_none_or(|desired| is_compared(desired.value(), field));
-    let fields: Vec<FieldPath> = subject.finding.fields.iter().filter(is_compared).cloned().collect();
+    let is_compared = |field: &&FieldPath| subject.desired.is_none_or(|desired| is_compared(desired, field));
+    let compared = subject.finding.fields.iter().filter(is_compared);
+    let fields: Vec<FieldPath> = compared.map(|field| whole_list(subject, field)).collect();
     if fields.is_empty() && !subject.finding.fields.is_empty() {
         return Action::Nothing("Git does not set the field, and Argo CD compares only what Git sets");
     }
     ignore(subject, &fields, why)
 }
 
-/// Does Argo CD compare a field of the live object? It does if Git sets it, or sets a list around it: lists of custom
-/// resources are compared as a whole.
-fn is_compared(desired: &Value, field: &FieldPath) -> bool {
-    let mut place = FieldPath::root();
-    for segment in field.segments() {
-        place.push(segment.clone());
-        match place.find(desired) {
-            Some(Value::Array(_)) => return true,
-            Some(_) => {}
-            None => return false,
-        }
+/// Of a list that Git leaves empty, the list itself: without its items Argo CD would still see an empty list beside none.
+fn whole_list(subject: &Subject<'_>, field: &FieldPath) -> FieldPath {
+    let list = field.parent().filter(|list| {
+        let in_git = subject.desired.and_then(|desired| list.find(desired.value()));
+        in_git.and_then(Value::as_array).is_some_and(Vec::is_empty)
+    });
+    list.unwrap_or_else(|| field.clone())
+}
+
+/// Argo CD removes the fields of a rule one after the other: of a list, the last item has to go first.
+fn last_items_first(one: &FieldPath, other: &FieldPath) -> Ordering {
+    let mut segments = one.segments().iter().zip(other.segments());
+    let first = segments.find_map(|(one, other)| {
+        let order = match (number(one), number(other)) {
+            (Some(one), Some(other)) => other.cmp(&one),
+            _ => one.cmp(other),
+        };
+        (order != Ordering::Equal).then_some(order)
+    });
+    first.unwrap_or_else(|| one.segments().len().cmp(&other.segments().len()))
+}
+
+/// The position of an item. Reports have it as a text.
+fn number(segment: &Segment) -> Option<usize> {
+    match segment {
+        Segment::Index(index) => Some(*index),
+        Segment::Field(name) => name.parse().ok(),
     }
-    true
+}
+
+/// Argo CD wants a Job back that its own time to live removed. One that stays is not missing.
+fn keep_job(subject: &Subject<'_>, goal: FixGoal) -> Option<Action> {
+    let desired = subject.desired.filter(|job| job.kind() == "Job" && job.group() == "batch")?;
+    let is_gone = goal == FixGoal::ArgoCd && subject.live.is_none() && !is_hook(desired);
+    let path = FieldPath::root().field("spec").field("ttlSecondsAfterFinished");
+    path.find(desired.value()).filter(|_| is_gone)?;
+    let why = "Argo CD shows a Job as missing that its time to live removed; now it stays";
+    let remove = vec![Operation::Remove { path }];
+    Some(match subject.origin {
+        Some(origin) if origin.verbatim => Action::Edit(change(subject, origin, remove, why)),
+        Some(origin) => {
+            Action::Through(change(subject, origin, remove, why), Box::new(instruct(subject.finding)))
+        }
+        None => instruct(subject.finding),
+    })
+}
+
+/// Nothing tells whether the Job ran.
+fn missing_job(finding: &Finding) -> Action {
+    Action::Instruct(format!(
+        "{}; if it ran and its ttlSecondsAfterFinished removed it, Argo CD always wants it back: remove that line, or \
+         make the Job a hook",
+        finding.fix.text
+    ))
 }
 
 fn delete_hook(subject: &Subject<'_>) -> Action {

@@ -58,6 +58,9 @@ fn subject<'facts>(scene: &'facts Scene, finding: &'facts Finding) -> Subject<'f
         live: Some(&scene.live),
         is_red_in_argo_cd: Some(true),
         keeps_live: false,
+        keeper: None,
+        is_asked_for: false,
+        is_alone: false,
     }
 }
 
@@ -134,6 +137,26 @@ fn defaults_are_pinned_for_argo_cd_alone() {
 }
 
 #[test]
+fn defaults_that_argo_cd_does_not_show_are_pinned_only_if_asked_for() {
+    let scene = deployment();
+    let fields = ["/spec/revisionHistoryLimit"];
+    let found = finding(&scene, DriftClass::SchemaDefault, false, &fields, &[]);
+    let first = |subject: &Subject<'_>| shown(&scene, &propose(subject, FixGoal::ArgoCd));
+    let red = subject(&scene, &found);
+    let nothing = "nothing: Argo CD does not compare defaults outside of lists\n";
+    for is_red_in_argo_cd in [None, Some(true)] {
+        assert_eq!(first(&Subject { is_red_in_argo_cd, ..red }), nothing);
+    }
+    // Nothing else explains what Argo CD shows.
+    assert!(first(&Subject { is_alone: true, ..red }).starts_with("edit, because"));
+    assert!(
+        first(&Subject { is_asked_for: true, is_red_in_argo_cd: None, ..red }).starts_with("edit, because")
+    );
+    let unknown = Subject { is_alone: true, is_red_in_argo_cd: None, ..red };
+    assert_eq!(first(&unknown), nothing);
+}
+
+#[test]
 fn what_argo_cd_does_not_flag_is_left_alone() {
     let scene = external_secret();
     let found = finding(&scene, DriftClass::SchemaDefault, false, &DEFAULTS, &[]);
@@ -149,7 +172,8 @@ fn a_value_that_the_cluster_chooses_is_ignored_not_pinned() {
     let scene = external_secret();
     let fields = ["/spec/clusterIP", "/spec/target/deletionPolicy"];
     let found = finding(&scene, DriftClass::SchemaDefault, false, &fields, &[]);
-    let proposals = propose(&subject(&scene, &found), FixGoal::ArgoCd);
+    let alone = Subject { is_alone: true, ..subject(&scene, &found) };
+    let proposals = propose(&alone, FixGoal::ArgoCd);
     let ignored = proposals.iter().find_map(|proposal| match &proposal.action {
         Action::Ignore(entry) => Some(entry.value()),
         Action::Edit(_)
@@ -178,6 +202,15 @@ fn the_app_that_does_not_own_a_shared_object_gives_it_up() {
         nothing: this app keeps it; another one has to give it up
     "]];
     check(&scene, &ours, FixGoal::ArgoCd, &expected);
+    // The user chooses the other one.
+    let chosen = |finding: &Finding, keeper| {
+        let subject = Subject { keeper: Some(keeper), ..subject(&scene, finding) };
+        shown(&scene, &propose(&subject, FixGoal::ArgoCd))
+    };
+    let given_up = "drop, because app mine keeps it: one object belongs to one app\n";
+    assert_eq!(chosen(&ours, Keeper::Other("mine")), given_up);
+    let kept = "nothing: this app keeps it; another one has to give it up\n";
+    assert_eq!(chosen(&theirs, Keeper::ThisApp), kept);
 }
 
 #[test]
@@ -232,7 +265,7 @@ fn deployment() -> Scene {
     scene(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec:\n  replicas: 2\n  replica: 3 # typo\n  cpu: 1000m\n",
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"replicas": 5, "cpu": "1"}}),
+            "spec": {"replicas": 5, "cpu": "1", "revisionHistoryLimit": 10}}),
     )
 }
 
@@ -279,6 +312,30 @@ fn additions_are_ignored_where_git_sets_the_list() {
         };
         assert_eq!(entry.value()["jsonPointers"], json!(["/spec/data/0/remoteRef/x"]));
     }
+}
+
+/// Argo CD takes the pointers one by one, and an empty list is not the same as none.
+#[test]
+fn rules_for_items_work_in_argo_cd() {
+    let cluster_role = scene(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: r}\nrules: []\n",
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"},
+            "rules": [{}, {}]}),
+    );
+    let fields = ["/rules/0", "/rules/1"];
+    let found = finding(&cluster_role, DriftClass::ControllerOwned, false, &fields, &[]);
+    let shown_rule =
+        |scene: &Scene, found: &Finding| shown(scene, &propose(&subject(scene, found), FixGoal::ArgoCd));
+    assert!(shown_rule(&cluster_role, &found).contains(r#""jsonPointers":["/rules"]"#));
+    let account = scene(
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: n}\nimagePullSecrets: [{name: a}]\n",
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "n"},
+            "imagePullSecrets": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
+    );
+    let fields = ["/imagePullSecrets/1", "/imagePullSecrets/2"];
+    let found = finding(&account, DriftClass::ControllerOwned, false, &fields, &[]);
+    let pointers = r#""jsonPointers":["/imagePullSecrets/2","/imagePullSecrets/1"]"#;
+    assert!(shown_rule(&account, &found).contains(pointers));
 }
 
 #[test]
@@ -435,6 +492,32 @@ fn hooks_are_deleted_after_success() {
 }
 
 #[test]
+fn a_job_that_its_time_to_live_removes_stays_for_argo_cd() {
+    let scene = scene(
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: seed, namespace: shop}\nspec:\n  ttlSecondsAfterFinished: 0\n  backoffLimit: 1\n",
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "seed", "namespace": "shop"}}),
+    );
+    let gone = finding(&scene, DriftClass::HookResidue, false, &[], &[]);
+    let job = Subject { live: None, ..subject(&scene, &gone) };
+    expect![[r"
+        edit, because Argo CD shows a Job as missing that its time to live removed; now it stays
+        apiVersion: batch/v1
+        kind: Job
+        metadata: {name: seed, namespace: shop}
+        spec:
+          backoffLimit: 1
+    "]]
+    .assert_eq(&shown(&scene, &propose(&job, FixGoal::ArgoCd)));
+    let behind = finding(&scene, DriftClass::Behind, true, &[], &[]);
+    let unknown = Subject { finding: &behind, ..job };
+    assert!(
+        shown(&scene, &propose(&unknown, FixGoal::ArgoCd))
+            .contains("remove that line, or make the Job a hook")
+    );
+    assert!(!shown(&scene, &propose(&unknown, FixGoal::Plumb)).contains("hook"));
+}
+
+#[test]
 fn what_needs_a_decision_is_an_instruction() {
     let scene = deployment();
     for class in [
@@ -500,40 +583,4 @@ fn a_rule_joins_the_one_for_the_same_object() {
     "]]
     .assert_eq(&two);
     assert_eq!(add(&two, &entry("/spec/clusterIP")), two);
-}
-
-#[test]
-fn objects_are_found_in_their_files() {
-    let text = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: b, namespace: other}\n---\nkind: List\napiVersion: v1\nitems:\n- kind: ConfigMap\n  apiVersion: v1\n  metadata: {name: c}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: d}\n---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: d}\n";
-    let documents = parse_documents(text, &Limits::default()).expect("readable");
-    let find = |name: &str, line| {
-        let key = ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), name);
-        locate(&documents, &key, line).map(|place| format!("{} {}", place.document, place.path))
-    };
-    assert_eq!(find("a", 99).as_deref(), Some("0 "));
-    assert_eq!(find("b", 5), None, "it is in another namespace");
-    assert_eq!(find("c", 9).as_deref(), Some("2 /items/0"));
-    assert_eq!(find("d", documents[4].line).as_deref(), Some("4 "));
-    assert_eq!(find("d", 1), None, "two have this name");
-}
-
-#[test]
-fn a_change_that_is_refused_leaves_the_others() {
-    let file =
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &d {x: \"1\", y: \"2\"}\nmore: *d\n";
-    let change = |operation| ObjectChange {
-        key: ObjectKey::new("", "ConfigMap", Some("shop".to_owned()), "a"),
-        origin: Origin { source: 0, file: "a.yaml".to_owned(), line: 1, verbatim: true },
-        operations: vec![operation],
-        why: String::new(),
-    };
-    let remove = |pointer: &str| crate::yaml::Operation::Remove { path: FieldPath::from_pointer(pointer) };
-    let changes = [change(remove("/data/x")), change(remove("/more"))];
-    let edit = edit_file(file.as_bytes(), &changes);
-    assert_eq!(String::from_utf8(edit.text).expect("UTF-8"), file.replace("more: *d\n", ""));
-    let [(0, why)] = edit.refused.as_slice() else { panic!("{:?}", edit.refused) };
-    expect!["/data/x is inside the anchor on line 4, which is used again on line 5: a change would also change what is there"]
-        .assert_eq(&why.to_string());
-    expect!["in the document of ConfigMap shop/a at line 1 of a.yaml: remove /data/x"]
-        .assert_eq(&changes[0].instruction());
 }

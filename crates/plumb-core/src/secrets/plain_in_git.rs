@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::object::Manifest;
+use crate::desired::DesiredSet;
+use crate::object::{Manifest, ObjectKey};
 use crate::text::one_line;
 
 /// What a message names at most; the rest is counted.
@@ -29,6 +30,19 @@ pub fn plain_keys(manifest: &Manifest) -> Vec<&str> {
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+/// The Secrets of an app whose values are in Git, hooks included.
+pub fn plain_secrets(desired: &DesiredSet) -> Vec<ObjectKey> {
+    let is_plain = |manifest: &Manifest| !plain_keys(manifest).is_empty();
+    let objects = desired.objects.iter().filter(|(_, object)| is_plain(&object.manifest));
+    let hooks = desired.hooks.iter().filter(|hook| is_plain(&hook.manifest));
+    let hooks =
+        hooks.filter_map(|hook| hook.manifest.clone().with_namespace(hook.namespace.as_deref()).key());
+    let mut found: Vec<ObjectKey> = objects.map(|(key, _)| key.clone()).chain(hooks).collect();
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// Texts that a plugin replaces when it renders. What plumb sees after rendering has none of them, so a text that still
@@ -75,6 +89,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::desired::{DesiredContext, KindFilter, RenderedManifest, Scopes, build};
+    use crate::tracking::TrackingSettings;
 
     fn secret(name: &str, fields: &Value) -> Manifest {
         let mut object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}});
@@ -102,6 +118,34 @@ mod tests {
         let other =
             json!({"apiVersion": "x.io/v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"a": "b"}});
         assert!(plain_keys(&Manifest::new(other).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn only_secrets_with_their_values_in_git_are_named() {
+        let hook = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}, "metadata": {
+            "name": "hook", "annotations": {"argocd.argoproj.io/hook": "PreSync"}}});
+        let sealed = json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "s"},
+            "spec": {"encryptedData": {"a": "b"}}});
+        let secrets = [
+            secret("plain", &json!({"data": {"a": "b"}})),
+            secret("text", &json!({"stringData": {"a": "b"}})),
+            secret("empty", &json!({"data": {}})),
+            secret("later", &json!({"stringData": {"a": "<path:secret/data/db#password>"}})),
+        ];
+        let values = secrets.iter().map(|secret| secret.value().clone()).chain([hook, sealed]);
+        let desired = build(
+            values.map(|value| RenderedManifest { value, origin: None }).collect(),
+            &DesiredContext {
+                app: "shop",
+                destination_namespace: Some("web"),
+                destination_server: "",
+                scopes: &Scopes::built_in(),
+                tracking: &TrackingSettings::default(),
+                filter: &KindFilter::default(),
+            },
+        );
+        let found: Vec<String> = plain_secrets(&desired).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["Secret web/hook", "Secret web/plain", "Secret web/text"]);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::application::{ApplicationSpec, ApplicationStatus, Operation};
 use crate::application_set::{ApplicationSetSpec, ApplicationSetStatus};
-use crate::drift_report::{DriftFinding, DriftPause, DriftSummary, ExemptObject, UnhealthyObject};
+use crate::drift_report::{
+    DriftFinding, DriftPause, DriftSummary, ExemptObject, PlainSecretObject, UnhealthyObject,
+};
 use crate::project::{AppProjectSpec, AppProjectStatus};
 use crate::wire::{Wire, described, object_schema};
 
@@ -122,6 +124,7 @@ fn drift_report() -> Value {
         ("health", "Unhealthy objects, since when and why.", Vec::<UnhealthyObject>::schema()),
         ("pauses", "The app, or objects of it, that a user paused.", Vec::<DriftPause>::schema()),
         ("exempt", "Objects that Git exempted by an annotation.", Vec::<ExemptObject>::schema()),
+        ("plainSecrets", "Secrets whose values are in Git.", Vec::<PlainSecretObject>::schema()),
     ];
     definition.build("Every difference of one Application, explained.", fields, &["summary", "findings"])
 }

@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::exposure::exposure;
+use super::monitoring::{METRICS_LABEL, METRICS_SERVICE, monitoring};
 use super::network::network_policy;
-use super::options::{InstallOptions, Profile};
+use super::options::InstallOptions;
 use super::rbac::rbac;
+use super::settings::settings;
 use crate::crds;
 
 /// Name of plumb's own objects.
@@ -19,16 +22,25 @@ pub const HOME: &str = "/home/plumb";
 
 /// A whole installation in the cluster. The project `default` comes last, after the definition of its kind.
 pub fn install(options: &InstallOptions) -> Vec<Value> {
-    let mut objects = crds();
+    let mut objects = definitions(options);
     objects.push(namespace(&options.namespace));
     objects.extend(rbac(options));
-    objects.extend((options.profile == Profile::Strict).then(|| impersonation_settings(&options.namespace)));
-    objects.push(network_policy(options));
+    objects.extend(settings(options));
+    objects.extend(options.network_policy.then(|| network_policy(options)));
     objects.extend(services(options));
     objects.push(disruption_budget(options));
     objects.push(deployment(options));
+    objects.extend(exposure(options));
+    objects.extend(monitoring(options));
     objects.extend(options.project.then(|| default_project(&options.namespace)));
     objects
+}
+
+/// The definitions of the kinds.
+fn definitions(options: &InstallOptions) -> Vec<Value> {
+    let is_wanted =
+        |crd: &Value| options.crds && (options.argocd_crds || crd["spec"]["group"] != "argoproj.io");
+    crds().into_iter().filter(is_wanted).collect()
 }
 
 /// The namespace of the control plane.
@@ -78,20 +90,6 @@ pub fn had_default_project(state: &Value) -> bool {
     state.pointer("/data").and_then(|data| data.get(DEFAULT_PROJECT_MARKER)).is_some()
 }
 
-/// Every sync acts as the service account that the project names for the destination.
-fn impersonation_settings(namespace: &str) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "argocd-cm",
-            "namespace": namespace,
-            "labels": {"app.kubernetes.io/name": "argocd-cm", "app.kubernetes.io/part-of": "argocd"},
-        },
-        "data": {"application.sync.impersonation.enabled": "true"},
-    })
-}
-
 /// The labels of plumb's own objects.
 pub(crate) fn labels() -> Value {
     json!({"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": NAME})
@@ -113,7 +111,9 @@ fn services(options: &InstallOptions) -> Vec<Value> {
             },
         })
     };
-    vec![service(NAME, "web", WEB_PORT), service("plumb-metrics", "metrics", METRICS_PORT)]
+    let mut metrics = service(METRICS_SERVICE, "metrics", METRICS_PORT);
+    metrics["metadata"]["labels"][METRICS_LABEL] = json!(METRICS_PORT.to_string());
+    vec![service(NAME, "web", WEB_PORT), metrics]
 }
 
 fn disruption_budget(options: &InstallOptions) -> Value {
@@ -174,12 +174,16 @@ fn container(options: &InstallOptions) -> Value {
             "failureThreshold": failures,
         })
     };
+    let mut args = vec!["run", "--namespace", &options.namespace];
+    args.extend(options.extra_args.iter().map(String::as_str));
+    let mut env = vec![json!({"name": "HOME", "value": HOME})];
+    env.extend(options.extra_env.iter().cloned());
     json!({
         "name": NAME,
         "image": options.image.to_string(),
         "imagePullPolicy": options.pull_policy.name(),
-        "args": ["run", "--namespace", options.namespace],
-        "env": [{"name": "HOME", "value": HOME}],
+        "args": args,
+        "env": env,
         "ports": [
             {"name": "web", "containerPort": WEB_PORT, "protocol": "TCP"},
             {"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
@@ -187,7 +191,7 @@ fn container(options: &InstallOptions) -> Value {
         "startupProbe": probe("/healthz", 2, 30),
         "livenessProbe": probe("/healthz", 10, 6),
         "readinessProbe": probe("/readyz", 5, 3),
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}},
+        "resources": options.resources,
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "capabilities": {"drop": ["ALL"]},
@@ -202,6 +206,7 @@ fn container(options: &InstallOptions) -> Value {
 mod tests {
     use super::*;
     use crate::AppProject;
+    use crate::install::{Profile, ServiceMonitor};
 
     fn names(objects: &[Value]) -> Vec<String> {
         let name = |object: &Value| {
@@ -343,5 +348,11 @@ mod tests {
         objects.retain(|object| object["kind"] != "CustomResourceDefinition");
         let rest = crate::yaml::to_yaml_documents(&objects);
         expect_file!["../../../../manifests/install.yaml"].assert_eq(&rest);
+        let mut bare = InstallOptions { crds: false, project: false, ..InstallOptions::default() };
+        let before = install(&bare).len();
+        bare.service_monitor = Some(ServiceMonitor { interval: "30s".to_owned(), labels: json!({}) });
+        bare.prometheus_rule = Some(json!({}));
+        let monitors = crate::yaml::to_yaml_documents(&install(&bare)[before..]);
+        expect_file!["../../../../manifests/monitoring/monitoring.yaml"].assert_eq(&monitors);
     }
 }

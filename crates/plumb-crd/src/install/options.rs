@@ -1,9 +1,12 @@
 //! What differs between installations.
 
+use serde_json::{Value, json};
+
 use super::image::ImageReference;
 
 /// What differs between installations.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one choice of an installation")]
 pub struct InstallOptions {
     /// Namespace of the control plane.
     pub namespace: String,
@@ -23,6 +26,62 @@ pub struct InstallOptions {
     pub web_from: Vec<String>,
     /// Namespaces whose pods reach the port of metrics.
     pub metrics_from: Vec<String>,
+    /// Include the `NetworkPolicy`.
+    pub network_policy: bool,
+    /// Include the definitions of plumb's own kinds.
+    pub crds: bool,
+    /// Include the definitions of Argo CD's kinds, too. Beside an Argo CD they are there already.
+    pub argocd_crds: bool,
+    /// `resources` of the container.
+    pub resources: Value,
+    /// More arguments of `plumb run`.
+    pub extra_args: Vec<String>,
+    /// More variables of the container, as a Deployment has them.
+    pub extra_env: Vec<Value>,
+    /// Include a `ServiceMonitor` of the Prometheus operator.
+    pub service_monitor: Option<ServiceMonitor>,
+    /// Include a `PrometheusRule` with these labels besides plumb's own.
+    pub prometheus_rule: Option<Value>,
+    /// Include an Ingress.
+    pub ingress: Option<Ingress>,
+    /// Include an `HTTPRoute` of the Gateway API.
+    pub gateway: Option<Gateway>,
+    /// Settings, in the shape of `configs` of Argo CD's chart: `cm`, `params`, `rbac`, `ssh`, `tls`, `gpg`,
+    /// `repositories` and `credentialTemplates`.
+    pub configs: Value,
+}
+
+/// What a `ServiceMonitor` says besides plumb's port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceMonitor {
+    /// How often metrics are read.
+    pub interval: String,
+    /// Labels besides plumb's own: many Prometheus read only monitors with theirs.
+    pub labels: Value,
+}
+
+/// How an Ingress leads to plumb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ingress {
+    /// The name that clients use.
+    pub host: String,
+    /// The class; empty: the cluster's default.
+    pub class_name: String,
+    /// `metadata.annotations`.
+    pub annotations: Value,
+    /// `spec.tls`.
+    pub tls: Value,
+}
+
+/// How a Gateway leads to plumb.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// The name that clients use.
+    pub host: String,
+    /// The Gateway.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
 }
 
 impl Default for InstallOptions {
@@ -37,6 +96,17 @@ impl Default for InstallOptions {
             impersonate_in: Vec::new(),
             web_from: Vec::new(),
             metrics_from: vec!["monitoring".to_owned()],
+            network_policy: true,
+            crds: true,
+            argocd_crds: true,
+            resources: json!({"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}),
+            extra_args: Vec::new(),
+            extra_env: Vec::new(),
+            service_monitor: None,
+            prometheus_rule: None,
+            ingress: None,
+            gateway: None,
+            configs: json!({}),
         }
     }
 }

@@ -16,7 +16,7 @@ use tracing::{error, info, warn};
 
 use super::run::{OthersNames, REFRESH, Ran, run_set};
 use crate::engine::Engine;
-use crate::set_signals::Happened;
+use crate::set_signals::{Happened, SetFigures};
 
 /// How many sets run at the same time.
 const AT_ONCE: usize = 4;
@@ -125,7 +125,7 @@ impl Sets {
             ObjectEvent::Seen(manifest) => self.seen(&manifest),
             ObjectEvent::Gone { key, .. } => {
                 let id = AppId { namespace: key.namespace_or_empty().to_owned(), name: key.name.clone() };
-                self.known.remove(&id);
+                self.forget(&id);
             }
             ObjectEvent::Listed => {
                 self.is_listed = true;
@@ -145,10 +145,11 @@ impl Sets {
             Ok(set) => Arc::new(set),
             Err(error) => {
                 warn!(set = %id, %error, "cannot read an ApplicationSet; its Applications stay as they are");
-                self.known.remove(&id);
+                self.forget(&id);
                 return;
             }
         };
+        self.engine.set_signals.set(&id, Some(figures(&set)));
         let now = Instant::now();
         let refreshes = set.metadata.annotations.contains_key(REFRESH);
         let content = content(manifest.value());
@@ -180,16 +181,18 @@ impl Sets {
         }
     }
 
+    fn forget(&mut self, id: &AppId) {
+        self.known.remove(id);
+        self.engine.set_signals.set(id, None);
+        self.engine.metrics.forget_set(id);
+    }
+
     /// Requests runs of the sets that something concerns.
     fn happened(&mut self, happened: &Happened) {
         let now = Instant::now();
         for (id, known) in &mut self.known {
-            let pushed = happened.any_push
-                || known
-                    .last
-                    .git
-                    .iter()
-                    .any(|(url, revision)| happened.pushes.iter().any(|push| push.moves(url, revision)));
+            let follows = &known.last.follows;
+            let pushed = happened.any_push || happened.pushes.iter().any(|push| push.concerns_set(follows));
             if pushed {
                 known.fetch_since = Some(now);
             }
@@ -232,7 +235,9 @@ impl Sets {
             let (engine, set) = (Arc::clone(&self.engine), Arc::clone(&known.set));
             runs.spawn(async move {
                 let run = AssertUnwindSafe(Box::pin(run_set(&engine, set, fetch_since, &others)));
-                (id, run.catch_unwind().await.ok())
+                let ran = run.catch_unwind().await.ok();
+                engine.metrics.set_reconciles.observe([&id.namespace, &id.name], now.elapsed());
+                (id, ran)
             });
         }
     }
@@ -287,6 +292,14 @@ impl Sets {
             }
         }
     }
+}
+
+/// What metrics tell about a set.
+fn figures(set: &ApplicationSet) -> SetFigures {
+    let mut conditions = set.status.conditions.iter();
+    let told = conditions.find(|condition| condition.condition_type == "ResourcesUpToDate");
+    let update_status = told.map_or_else(|| "Unknown".to_owned(), |condition| condition.reason.clone());
+    SetFigures { update_status, n_owned: set.status.resources.len() }
 }
 
 /// What a change of a set counts by: everything but its status and the request for a look at Git.

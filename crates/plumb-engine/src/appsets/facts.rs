@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use plumb_appset::scm::{self, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
+use plumb_appset::scm::{self, GithubApp, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 use plumb_appset::{
     ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered,
 };
@@ -32,6 +32,9 @@ pub(super) enum Question {
         resource: String,
     },
     SetSecret(String),
+    SetConfigMap(String),
+    /// A Secret of Argo CD's namespace.
+    GithubApp(String),
     Http(HttpCall),
     /// URL, token and body.
     Plugin(String, String, String),
@@ -58,6 +61,8 @@ pub(super) struct Known {
     pub(super) namespace: String,
     pub(super) scm_rules: ScmRules,
     pub(super) set_secrets: BTreeMap<String, Result<SetSecret, String>>,
+    pub(super) set_config_maps: BTreeMap<String, Result<Data, String>>,
+    pub(super) github_apps: BTreeMap<String, Result<GithubApp, String>>,
     pub(super) http: BTreeMap<HttpCall, Result<ScmAnswer, String>>,
     pub(super) plugins: BTreeMap<(String, String, String), Result<HttpAnswer, String>>,
     /// Questions of this round without an answer.
@@ -169,6 +174,16 @@ impl ScmFacts for Known {
     fn set_secret(&self, name: &str) -> Result<SetSecret, Unanswered> {
         let question = || Question::SetSecret(name.to_owned());
         self.answer(&self.set_secrets, &name.to_owned(), question).cloned()
+    }
+
+    fn set_config_map(&self, name: &str) -> Result<Data, Unanswered> {
+        let question = || Question::SetConfigMap(name.to_owned());
+        self.answer(&self.set_config_maps, &name.to_owned(), question).cloned()
+    }
+
+    fn github_app(&self, secret_name: &str) -> Result<GithubApp, Unanswered> {
+        let question = || Question::GithubApp(secret_name.to_owned());
+        self.answer(&self.github_apps, &secret_name.to_owned(), question).cloned()
     }
 
     fn http(&self, call: &HttpCall) -> Result<ScmAnswer, Unanswered> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plumb_appset::scm::{ScmAnswer, ScmRules, SetSecret};
-use plumb_appset::{Generated, GenerationError, GitTree, HttpAnswer, Reason, Settings, Total, generate};
+use plumb_appset::{
+    Follows, Generated, GenerationError, GitTree, HttpAnswer, Reason, Settings, Total, follows, generate,
+};
 use plumb_core::object::GroupVersionKind;
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use plumb_crd::ApplicationSet;
@@ -16,6 +18,7 @@ use plumb_render::{WebAnswer, WebRequest, ask_web};
 use serde_json::Value;
 
 use super::facts::{Commit, GitQuestion, Known, Question};
+use super::github_app::github_app;
 use crate::engine::Engine;
 
 /// Answers lead to new questions, but not for ever.
@@ -30,7 +33,7 @@ const MOST_PATHS: usize = 500_000;
 /// What a set generates, and what it asked.
 pub(super) struct Asked {
     pub(super) generated: Result<Generated, GenerationError>,
-    pub(super) git: Vec<(String, String)>,
+    pub(super) follows: Follows,
     pub(super) clusters: bool,
 }
 
@@ -48,6 +51,7 @@ pub(super) async fn generate_set(
         scm_rules: ScmRules {
             enabled: settings.app_sets.scm_providers,
             allowed: settings.app_sets.allowed_scm_providers.clone(),
+            needs_list: set.metadata.namespace != engine.options.namespace,
             strict_tokens: settings.app_sets.strict_token_refs,
         },
         ..Known::default()
@@ -81,10 +85,10 @@ pub(super) async fn generate_set(
             answer(engine, &mut known, question, fetch_since).await;
         }
     };
-    let git =
-        known.git.keys().map(|question| (question.repo_url.clone(), question.revision.clone())).collect();
     let clusters = *known.asked_clusters.borrow();
-    Asked { generated, git, clusters }
+    let set = Arc::clone(set);
+    let followed = tokio::task::spawn_blocking(move || follows(&set, &known, &options)).await;
+    Asked { generated, follows: followed.unwrap_or_default(), clusters }
 }
 
 /// Generates with what is known. Templates take processor time, so this leaves the thread to others.
@@ -110,6 +114,7 @@ fn seed(set: &ApplicationSet) -> [u8; 32] {
     sha2::Sha256::digest(set.metadata.uid.as_bytes()).into()
 }
 
+/// Long because it is a list: one arm for each question.
 async fn answer(engine: &Engine, known: &mut Known, question: Question, fetch_since: Option<Instant>) {
     match question {
         Question::Git(git) => {
@@ -133,12 +138,22 @@ async fn answer(engine: &Engine, known: &mut Known, question: Question, fetch_si
             let secret = secret(engine, &known.namespace, &name).await;
             known.set_secrets.insert(name, secret);
         }
+        Question::SetConfigMap(name) => {
+            let data = object(engine, "ConfigMap", &known.namespace, &name).await;
+            known.set_config_maps.insert(name, data.map(|object| texts(&object["data"])));
+        }
+        Question::GithubApp(name) => {
+            let secret = secret(engine, &engine.options.namespace, &name).await;
+            let app = secret.and_then(|secret| github_app(&name, &secret, jiff::Timestamp::now()));
+            known.github_apps.insert(name, app);
+        }
         Question::Http(call) => {
             let request = WebRequest {
                 url: call.url.clone(),
                 headers: call.headers.clone(),
-                body: None,
+                body: call.body.clone(),
                 insecure: call.insecure,
+                authorities: call.authorities.clone(),
                 timeout: WEB_TIMEOUT,
             };
             let answer = web(engine, &request).await.and_then(|answer| within_rate(&call.url, answer));
@@ -152,6 +167,7 @@ async fn answer(engine: &Engine, known: &mut Known, question: Question, fetch_si
                 headers: vec![("Authorization".to_owned(), format!("Bearer {token}"))],
                 body: Some(body.clone()),
                 insecure: false,
+                authorities: None,
                 timeout: WEB_TIMEOUT,
             };
             let answer = web(engine, &request).await;

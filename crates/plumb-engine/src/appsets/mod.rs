@@ -1,6 +1,7 @@
 //! The controller of `ApplicationSets`.
 
 mod facts;
+mod github_app;
 mod gather;
 mod write;
 mod run;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use plumb_appset::Follows;
 use plumb_appset::reconcile::{
     DeletionBudget, Destinations, Policy, RemovalStep, Rules, Situation, conclude, decide, is_owned_by,
     remove,
@@ -31,7 +32,8 @@ const GIT_EVERY: Duration = Duration::from_mins(3);
 /// What a run found out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
-    pub(super) git: Vec<(String, String)>,
+    /// What it follows outside of the cluster.
+    pub(super) follows: Follows,
     pub(super) asked_clusters: bool,
     /// Something is wrong that a cluster or project could cure.
     pub(super) failed: bool,
@@ -104,7 +106,7 @@ pub(super) async fn run_set(
     if decision.adds_finalizer {
         add_finalizer(engine, &set, &id).await;
     }
-    let mut written = carry_out(engine, &id.namespace, &decision.writes, &mut existing).await;
+    let mut written = carry_out(engine, &set, &decision.writes, &mut existing).await;
     for failure in decision.failure.iter_mut().chain(&mut written.failure) {
         shown.clean(&mut failure.message);
     }
@@ -128,7 +130,7 @@ pub(super) async fn run_set(
     }
     let name_of = |application: &Value| application["metadata"]["name"].as_str().map(str::to_owned);
     Ran {
-        git: asked.git,
+        follows: asked.follows,
         asked_clusters: asked.clusters,
         failed: asked.generated.is_err() || decision.failure.is_some(),
         names: asked.generated.ok().map(|found| found.applications.iter().filter_map(name_of).collect()),

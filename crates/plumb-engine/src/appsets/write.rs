@@ -14,6 +14,7 @@ use plumb_kube::{ApiError, OwnWrite, Patch, PatchOptions, Reason, Target, WriteE
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
+use crate::events::event::{AppEvent, PendingEvent, Reason as EventReason};
 
 const MANAGER: &str = "argocd-applicationset-controller";
 
@@ -43,22 +44,46 @@ pub(super) struct Written {
     pub(super) is_late: bool,
 }
 
-/// Carries out the writes. `existing` is updated with the answers.
+/// Carries out the writes. `existing` is updated with the answers. As in Argo CD, nothing is deleted after a failure:
+/// a new name may stand for an old one.
 pub(super) async fn carry_out(
     engine: &Engine,
-    namespace: &str,
+    set: &ApplicationSet,
     writes: &[Write],
     existing: &mut BTreeMap<String, Value>,
 ) -> Written {
-    let requests = writes.iter().cloned().map(|write| async move {
+    let mut written = Written::default();
+    let (deletions, others): (Vec<Write>, Vec<Write>) =
+        writes.iter().cloned().partition(|write| matches!(write, Write::Delete { .. }));
+    for batch in [others, deletions] {
+        if written.failure.is_some() {
+            break;
+        }
+        send(engine, set, batch, existing, &mut written).await;
+    }
+    written
+}
+
+/// Sends some writes at a time.
+async fn send(
+    engine: &Engine,
+    set: &ApplicationSet,
+    writes: Vec<Write>,
+    existing: &mut BTreeMap<String, Value>,
+    written: &mut Written,
+) {
+    let namespace = &set.metadata.namespace;
+    let requests = writes.into_iter().map(|write| async move {
         let result = one(engine, namespace, &write).await;
         (write, result)
     });
     let results: Vec<(Write, Result<Option<Manifest>, WriteError>)> =
         stream::iter(requests).buffered(AT_ONCE).collect().await;
-    let mut written = Written::default();
     for (write, result) in results {
         let name = write.name();
+        if result.is_ok() {
+            tell(engine, set, &write);
+        }
         match result {
             Ok(Some(manifest)) => {
                 written.n_done += 1;
@@ -81,7 +106,20 @@ pub(super) async fn carry_out(
             }
         }
     }
-    written
+}
+
+/// Tells in events what was done.
+fn tell(engine: &Engine, set: &ApplicationSet, write: &Write) {
+    let reasons: &[EventReason] = match write {
+        Write::Create { .. } => &[EventReason::Created],
+        Write::Patch { .. } => &[EventReason::Changed],
+        Write::Delete { release: None, .. } => &[EventReason::Deleted],
+        Write::Delete { release: Some(_), .. } => &[EventReason::Released, EventReason::Deleted],
+    };
+    for reason in reasons {
+        let event = AppEvent::of_generated(*reason, write.name());
+        engine.outbox.put(PendingEvent::of_set(set, event));
+    }
 }
 
 /// The watch has not yet reported what made the write unnecessary.

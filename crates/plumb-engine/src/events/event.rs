@@ -1,4 +1,4 @@
-//! Kubernetes events on Applications, with Argo CD's reasons and messages.
+//! Kubernetes events on Applications and sets, with Argo CD's reasons and messages.
 //!
 //! [`of_change`] computes the events from the status before and after a write. `events::writer` writes them
 //! in a task of its own, so that no run waits for an event or fails because of one.
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use plumb_core::app::AppId;
 use plumb_core::glob::Glob;
 use plumb_core::object::GroupVersionKind;
-use plumb_crd::Application;
 use plumb_crd::application::{ApplicationStatus, OperationState};
+use plumb_crd::{Application, ApplicationSet};
 
 /// The reason of an event, as Argo CD names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,6 +20,11 @@ pub(crate) enum Reason {
     OperationCompleted,
     /// Only plumb has this reason: the schema of a kind changed.
     SchemaChanged,
+    /// Of a set: it created, changed or deleted an Application, or removed the finalizer of one.
+    Created,
+    Changed,
+    Deleted,
+    Released,
 }
 
 impl Reason {
@@ -30,6 +35,10 @@ impl Reason {
             Self::OperationStarted => "OperationStarted",
             Self::OperationCompleted => "OperationCompleted",
             Self::SchemaChanged => "SchemaChanged",
+            Self::Created => "created",
+            Self::Changed => "updated",
+            Self::Deleted => "Deleted",
+            Self::Released => "Updated",
         }
     }
 }
@@ -57,6 +66,18 @@ impl AppEvent {
             gvk.kind
         );
         Self::normal(Reason::SchemaChanged, message)
+    }
+
+    /// What a set did to an Application.
+    pub(crate) fn of_generated(reason: Reason, application: &str) -> Self {
+        let message = match reason {
+            Reason::Released => format!(
+                "Updated Application \"{application}\" finalizer before deletion, because application has an invalid \
+                 destination"
+            ),
+            other => format!("{} Application \"{application}\"", other.name()),
+        };
+        Self::normal(reason, message)
     }
 
     /// A deletion that makes no progress.
@@ -175,9 +196,17 @@ impl EventFilter {
     }
 }
 
-/// An event that waits to be written, and the Application that it is about.
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Involved {
+    Application,
+    ApplicationSet,
+}
+
+/// An event that waits to be written, and the Application or set that it is about.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingEvent {
+    pub(super) involved: Involved,
     pub(crate) app: AppId,
     pub(crate) uid: String,
     pub(crate) resource_version: String,
@@ -201,12 +230,27 @@ impl PendingEvent {
             annotations.insert("user".to_owned(), user.clone());
         }
         Self {
+            involved: Involved::Application,
             app: application.id(),
             uid: application.metadata.uid.clone(),
             resource_version: application.metadata.resource_version.clone(),
             event,
             labels,
             annotations,
+        }
+    }
+
+    /// An event about a set.
+    pub(crate) fn of_set(set: &ApplicationSet, event: AppEvent) -> Self {
+        let metadata = &set.metadata;
+        Self {
+            involved: Involved::ApplicationSet,
+            app: AppId { namespace: metadata.namespace.clone(), name: metadata.name.clone() },
+            uid: metadata.uid.clone(),
+            resource_version: metadata.resource_version.clone(),
+            event,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
         }
     }
 }

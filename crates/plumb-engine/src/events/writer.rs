@@ -8,18 +8,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest};
 use plumb_core::text::{one_line, without_logins};
-use plumb_crd::Application;
+use plumb_crd::{Application, ApplicationSet};
 use plumb_kube::{Gate, OwnWrite, Patch, PatchOptions, Target};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::event::{AppEvent, EventFilter, PendingEvent};
+use super::event::{AppEvent, EventFilter, Involved, PendingEvent};
 use crate::metrics::counters::Metrics;
 
 /// The component in events. It is Argo CD's name, because scripts select on it.
 const COMPONENT: &str = "argocd-application-controller";
+/// The component in events of sets.
+const SET_COMPONENT: &str = "applicationset-controller";
 /// How many events may wait to be written. Further events are dropped, so that no run waits.
 const MOST_WAITING: usize = 1024;
 /// How long events are collected before they are written. Related events arrive together.
@@ -209,6 +211,10 @@ fn create(pending: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Op
     let event = &pending.event;
     let message = one_line(&without_logins(&event.message)).chars().take(LONGEST_MESSAGE).collect::<String>();
     let labels: &BTreeMap<String, String> = &pending.labels;
+    let (kind, component) = match pending.involved {
+        Involved::Application => (Application::KIND, COMPONENT),
+        Involved::ApplicationSet => (ApplicationSet::KIND, SET_COMPONENT),
+    };
     let manifest = Manifest::new(json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -220,14 +226,14 @@ fn create(pending: &PendingEvent, name: &str, count: u32, time: Timestamp) -> Op
         },
         "involvedObject": {
             "apiVersion": Application::API_VERSION,
-            "kind": Application::KIND,
+            "kind": kind,
             "namespace": pending.app.namespace,
             "name": pending.app.name,
             "uid": pending.uid,
             "resourceVersion": pending.resource_version,
         },
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
+        "source": {"component": component},
+        "reportingComponent": component,
         "type": if event.is_warning { "Warning" } else { "Normal" },
         "reason": event.reason.name(),
         "message": message,
@@ -260,6 +266,7 @@ mod tests {
 
     fn pending(uid: &str, message: &str) -> PendingEvent {
         PendingEvent {
+            involved: Involved::Application,
             app: AppId { namespace: "argocd".to_owned(), name: "web".to_owned() },
             uid: uid.to_owned(),
             resource_version: "1".to_owned(),

@@ -326,7 +326,7 @@ impl Surveyor<'_> {
         let mut surveyed = Surveyed {
             report,
             findings,
-            plain_secrets: plumb_core::doctor::plain_secrets(gathered.desired.get()),
+            plain_secrets: plumb_core::secrets::plain_secrets(gathered.desired.get()),
             unreadable: unreadable.collect(),
             rendered: None,
             objects: BTreeMap::new(),

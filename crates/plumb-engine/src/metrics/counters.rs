@@ -40,6 +40,7 @@ pub(crate) struct Metrics {
     syncs: Counter<6>,
     sync_seconds: Counter<4>,
     reconciles: Histogram<2>,
+    pub(crate) set_reconciles: Histogram<2>,
     requests: Counter<9>,
     pub(crate) cluster_events: Counter<3>,
     event_batches: Histogram<1>,
@@ -82,6 +83,13 @@ impl Default for Metrics {
                 ["namespace", "dest_server"],
                 // Argo CD's bounds, and smaller ones because plumb takes less time.
                 &[0.01, 0.05, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0],
+            ),
+            set_reconciles: Histogram::new(
+                "argocd_appset_reconcile",
+                "Application reconciliation performance in seconds.",
+                ["namespace", "name"],
+                // The bounds that Prometheus' client for Go has by default.
+                &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0],
             ),
             requests: Counter::new(
                 "argocd_app_k8s_request_total",
@@ -256,12 +264,18 @@ impl Metrics {
         self.requests.retain(|[namespace, name, ..]| is_other(namespace, name));
     }
 
+    /// Drops the metrics of a deleted set.
+    pub(crate) fn forget_set(&self, set: &AppId) {
+        self.set_reconciles.retain(|[namespace, name]| *namespace != set.namespace || *name != set.name);
+    }
+
     /// The current values of all metrics.
     pub(crate) fn families(&self) -> Vec<Family> {
         vec![
             self.syncs.family(),
             self.sync_seconds.family(),
             self.reconciles.family(),
+            self.set_reconciles.family(),
             self.requests.family(),
             self.cluster_events.family(),
             self.event_batches.family(),

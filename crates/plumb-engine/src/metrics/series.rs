@@ -241,6 +241,11 @@ impl<const N: usize> Histogram<N> {
         distribution.count += 1;
     }
 
+    /// Drops the values whose labels do not pass.
+    pub(crate) fn retain(&self, keep: impl Fn(&[&str; N]) -> bool) {
+        lock(&self.values).retain(keep);
+    }
+
     pub(crate) fn family(&self) -> Family {
         let mut samples = Vec::new();
         for (labels, distribution) in lock(&self.values).sorted() {

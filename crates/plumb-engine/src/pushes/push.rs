@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use plumb_appset::{Follows, RequestsOf};
 use plumb_core::app::{App, Source};
 use plumb_core::glob::Glob;
 use plumb_core::version::{Constraint, Version};
@@ -26,6 +27,8 @@ pub struct Push {
     pub touches_default: bool,
     /// Files that changed; empty if the server does not list them.
     pub changed_files: Vec<String>,
+    /// The repository whose pull requests changed; then this is no push.
+    pub pull_requests: Option<RequestsOf>,
 }
 
 /// What moved in one repository.
@@ -37,6 +40,9 @@ pub(crate) struct RepositoryPush {
     pub(super) touches_default: bool,
     /// Files that changed; `None` if any file may have changed.
     pub(crate) changed_files: Option<BTreeSet<String>>,
+    /// Repositories whose pull requests changed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) pull_requests: BTreeSet<RequestsOf>,
     /// True if the sender is verified.
     pub(crate) verified: bool,
 }
@@ -44,14 +50,30 @@ pub(crate) struct RepositoryPush {
 /// Most branches, tags and files that pushes to one repository are kept with.
 const MOST_REVISIONS: usize = 1000;
 const MOST_FILES: usize = 1000;
-/// Longest name of a branch or tag.
+/// Longest name of a branch, a tag or a repository.
 const LONGEST_NAME: usize = 512;
+/// Most repositories with pull requests that reports are kept with. Few have the same address.
+const MOST_REQUESTS: usize = 10;
+
+fn is_short(report: &RequestsOf) -> bool {
+    [&report.host, &report.owner, &report.repo].into_iter().all(|text| text.len() <= LONGEST_NAME)
+}
+
+impl Push {
+    /// True if a set that follows this must generate again.
+    pub fn concerns_set(&self, follows: &Follows) -> bool {
+        self.clone().by_repository(false).iter().any(|push| push.concerns_set(follows))
+    }
+}
 
 impl Push {
     /// The push by repository: one entry for all addresses that mean the same one.
     pub(crate) fn by_repository(self, verified: bool) -> Vec<RepositoryPush> {
-        let addresses: BTreeSet<RepositoryAddress> =
+        let mut addresses: BTreeSet<RepositoryAddress> =
             self.repositories.iter().filter_map(|url| RepositoryAddress::of(url)).collect();
+        let pull_requests: BTreeSet<RequestsOf> = self.pull_requests.into_iter().filter(is_short).collect();
+        // Sets find their repository by itself; the address only says which reports are merged.
+        addresses.extend(pull_requests.iter().map(RepositoryAddress::of_requests));
         let files = &self.changed_files;
         let are_listed = !files.is_empty() && files.len() <= MOST_FILES;
         let changed_files: Option<BTreeSet<String>> = are_listed.then(|| files.iter().cloned().collect());
@@ -65,6 +87,7 @@ impl Push {
                 revisions: revisions.clone(),
                 touches_default: self.touches_default,
                 changed_files: changed_files.clone(),
+                pull_requests: pull_requests.clone(),
                 verified,
             })
             .collect()
@@ -84,7 +107,9 @@ impl RepositoryPush {
     /// The push, unless it exceeds the limits of what [`Push::by_repository`] makes.
     pub(super) fn within_limits(self) -> Option<Self> {
         let files_fit = self.changed_files.as_ref().is_none_or(|files| files.len() <= MOST_FILES);
-        (files_fit && self.revisions.len() <= MOST_REVISIONS).then_some(self)
+        let requests_fit =
+            self.pull_requests.len() <= MOST_REQUESTS && self.pull_requests.iter().all(is_short);
+        (files_fit && requests_fit && self.revisions.len() <= MOST_REVISIONS).then_some(self)
     }
 
     /// Adds another push to the same repository.
@@ -93,6 +118,8 @@ impl RepositoryPush {
         self.verified |= other.verified;
         let room = MOST_REVISIONS.saturating_sub(self.revisions.len());
         self.revisions.extend(other.revisions.into_iter().take(room));
+        let room = MOST_REQUESTS.saturating_sub(self.pull_requests.len());
+        self.pull_requests.extend(other.pull_requests.into_iter().take(room));
         self.changed_files = match (self.changed_files.take(), other.changed_files) {
             (Some(mut files), Some(more)) if files.len() + more.len() <= MOST_FILES => {
                 files.extend(more);
@@ -102,8 +129,15 @@ impl RepositoryPush {
         };
     }
 
+    /// True if a set that follows this must generate again.
+    pub(crate) fn concerns_set(&self, follows: &Follows) -> bool {
+        follows.plugin
+            || follows.git.iter().any(|(url, revision)| self.moves(url, revision))
+            || self.pull_requests.iter().any(|report| follows.requests_of(report))
+    }
+
     /// True if the push moves this revision of this repository.
-    pub(crate) fn moves(&self, repo_url: &str, revision: &str) -> bool {
+    fn moves(&self, repo_url: &str, revision: &str) -> bool {
         self.moves_revision(revision, "")
             && RepositoryAddress::of(repo_url).as_ref() == Some(&self.repository)
     }
@@ -194,6 +228,13 @@ impl fmt::Display for RepositoryAddress {
 }
 
 impl RepositoryAddress {
+    /// No real address has an empty segment, so this is never one of a push.
+    fn of_requests(report: &RequestsOf) -> Self {
+        let number = report.number.map(|number| number.to_string()).unwrap_or_default();
+        let path = format!("//{:?}/{}/{}/{number}", report.provider, report.owner, report.repo);
+        Self { host: report.host.clone(), path: path.to_lowercase() }
+    }
+
     fn of(url: &str) -> Option<Self> {
         if url.len() > LONGEST_ADDRESS {
             return None;
@@ -240,6 +281,7 @@ mod tests {
             revisions: revisions.iter().map(|&revision| revision.to_owned()).collect(),
             touches_default,
             changed_files: files.iter().map(|&file| file.to_owned()).collect(),
+            pull_requests: None,
         };
         push.by_repository(true).remove(0)
     }

@@ -127,6 +127,7 @@ mod tests {
             revisions: vec!["main".to_owned()],
             touches_default: true,
             changed_files: (0..n_files).map(|n| format!("{}/{n}", "x".repeat(200))).collect(),
+            pull_requests: None,
         };
         push.by_repository(true).remove(0)
     }

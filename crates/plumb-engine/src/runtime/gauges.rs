@@ -28,6 +28,7 @@ pub(super) fn of_process(stage: &Stage) -> Vec<Family> {
 pub(super) fn of_engine(engine: &Engine) -> Vec<Family> {
     let mut families = apps(engine);
     families.extend(clusters(engine));
+    families.extend(sets(engine));
     families.extend(plumb_metrics(engine));
     families
 }
@@ -106,6 +107,22 @@ fn app_info(
         ("operation", operation),
     ]);
     info.push(&all, 1.0);
+}
+
+fn sets(engine: &Engine) -> Vec<Family> {
+    let mut info = Family::gauge("argocd_appset_info", "Information about Applicationset.");
+    let mut owned = Family::gauge(
+        "argocd_appset_owned_applications",
+        "Number of applications owned by the applicationset.",
+    );
+    for (id, figures) in engine.set_signals.sets() {
+        let base = [("namespace", id.namespace.as_str()), ("name", id.name.as_str())];
+        let mut all = base.to_vec();
+        all.push(("resource_update_status", figures.update_status.as_str()));
+        info.push(&all, 1.0);
+        owned.push(&base, number(u64::try_from(figures.n_owned).unwrap_or(u64::MAX)));
+    }
+    vec![info, owned]
 }
 
 fn clusters(engine: &Engine) -> Vec<Family> {

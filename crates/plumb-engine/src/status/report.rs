@@ -3,6 +3,8 @@
 use plumb_core::app::App;
 use plumb_core::drift::Finding;
 use plumb_core::object::{Fingerprint, Manifest};
+use plumb_core::project::PlainSecrets;
+use plumb_core::secrets::plain_secrets;
 use plumb_core::status::{ReportDigest, ReportDue, WrittenReport, report_due};
 use plumb_crd::{Application, DriftReport, UnhealthyObject};
 use plumb_kube::{ApiError, ApplyOptions, FieldValidation, OwnWrite};
@@ -32,13 +34,19 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     let unhealthy = compared.health.unhealthy.iter().take(MOST_UNHEALTHY).map(Unhealthy::to_wire);
     let unhealthy: Vec<UnhealthyObject> = unhealthy.collect();
     let pauses = pauses(run, draft.inputs, compared);
+    let plain_secrets = match draft.inputs.context.project.plain_secrets() {
+        PlainSecrets::Allow => Vec::new(),
+        PlainSecrets::Warn | PlainSecrets::Refuse => plain_secrets(compared.gathered.desired.get()),
+    };
     let is_empty = findings.is_empty()
         && unhealthy.is_empty()
         && pauses.is_empty()
+        && plain_secrets.is_empty()
         && compared.exemptions.objects().next().is_none();
     let mut report = DriftReport::of(&app.id, &revision, whole_seconds(run.now), findings)
         .with_health(unhealthy)
         .with_pauses(pauses)
+        .with_plain_secrets(&plain_secrets)
         .with_exemptions(&compared.exemptions);
     let shown = run.engine.shown_text();
     report.texts().for_each(|text| shown.clean(text));

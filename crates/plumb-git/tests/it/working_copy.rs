@@ -8,9 +8,7 @@ use plumb_testkit::git::GitRepo;
 
 fn repository() -> (GitRepo, WorkingCopy) {
     let repo = GitRepo::new().unwrap();
-    for (name, value) in [("user.name", "a person"), ("user.email", "person@example.com")] {
-        repo.git(&["config", name, value]).unwrap();
-    }
+    repo.name_author().unwrap();
     repo.commit(&[("a.yaml", "a: 1\n"), ("sub/b, c.yaml", "b: 1\n"), (".gitignore", "ignored.yaml\n")])
         .unwrap();
     let copy = WorkingCopy::open(&repo.path().join("sub")).unwrap();

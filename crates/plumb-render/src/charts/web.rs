@@ -25,6 +25,8 @@ pub struct WebRequest {
     pub body: Option<String>,
     /// Do not verify the certificate.
     pub insecure: bool,
+    /// Certificates of authorities in PEM that count besides the usual ones.
+    pub authorities: Option<String>,
     /// Longest time for the request with its answer.
     pub timeout: Duration,
 }
@@ -61,6 +63,11 @@ pub async fn ask_web(policy: &Arc<AddressPolicy>, request: &WebRequest) -> Resul
         None => format!("cannot ask {host}: {}", error_chain(&error.without_url())),
     };
     let guard = Guard { host: normal_host(&host).unwrap_or_default(), port, policy: Arc::clone(policy) };
+    let authorities = match &request.authorities {
+        None => Vec::new(),
+        Some(pem) => reqwest::Certificate::from_pem_bundle(pem.as_bytes())
+            .map_err(|_| "the certificates of authorities are not PEM".to_owned())?,
+    };
     let client = reqwest::Client::builder()
         .timeout(request.timeout)
         .redirect(reqwest::redirect::Policy::none())
@@ -68,6 +75,7 @@ pub async fn ask_web(policy: &Arc<AddressPolicy>, request: &WebRequest) -> Resul
         .user_agent("argocd-applicationset")
         .dns_resolver(Arc::new(guard))
         .tls_danger_accept_invalid_certs(request.insecure)
+        .tls_certs_merge(authorities)
         .build()
         .map_err(failed)?;
     let mut sent = match &request.body {
@@ -120,7 +128,14 @@ mod tests {
 
     fn request(url: String) -> WebRequest {
         let headers = vec![("Authorization".to_owned(), "Bearer t".to_owned())];
-        WebRequest { url, headers, body: None, insecure: false, timeout: Duration::from_secs(20) }
+        WebRequest {
+            url,
+            headers,
+            body: None,
+            insecure: false,
+            authorities: None,
+            timeout: Duration::from_secs(20),
+        }
     }
 
     #[tokio::test]

@@ -60,6 +60,7 @@ pub(crate) fn plan(
         set.add(&file.source, &file.path, &format!("file `{}` of helm.fileParameters", parameter.path))?;
         plan.set_file.push((parameter.name.clone(), file));
     }
+    values::refuse_own_sops(request, chart)?;
     plan.value_files = values::value_files(request, chart, options, environment, set)?;
     Ok(plan)
 }

@@ -66,6 +66,11 @@ pub(super) fn value_files(
     Ok(files)
 }
 
+/// The chart's own values must not be ciphertext either: Helm reads them without being told.
+pub(super) fn refuse_own_sops(request: &RenderRequest, chart: &RepoPath) -> Result<(), RenderError> {
+    refuse_sops(request.files.as_ref(), &chart.child("values.yaml"))
+}
+
 /// Helm would take ciphertext for values. A file that cannot be read is left to Helm, which says why.
 fn refuse_sops(files: &dyn SourceFiles, path: &RepoPath) -> Result<(), RenderError> {
     let Ok((real, _)) = follow(files, path) else { return Ok(()) };

@@ -88,17 +88,21 @@ impl Meter {
 
 impl Running<'_> {
     pub(crate) fn done(self) -> Result<Cost> {
+        Ok(self.done_with_events()?.0)
+    }
+
+    /// The cost, and the requests of the engine without watches.
+    pub(crate) fn done_with_events(self) -> Result<(Cost, Vec<audit::AuditEvent>)> {
         let took = self.start.elapsed();
         let meter = self.meter;
-        let events = audit::read_after(&meter.audit_log, self.audit_position)?;
-        let is_the_engine = |event: &&audit::AuditEvent| {
-            event.user_agent.starts_with(&meter.user_agent) && event.verb != "watch"
-        };
-        Ok(Cost {
+        let mut events = audit::read_after(&meter.audit_log, self.audit_position)?;
+        events.retain(|event| event.user_agent.starts_with(&meter.user_agent) && event.verb != "watch");
+        let cost = Cost {
             took,
             cpu: meter.cpu()?.saturating_sub(self.cpu),
-            n_requests: events.iter().filter(is_the_engine).count(),
+            n_requests: events.len(),
             peak_mib: meter.memory()?.peak_mib,
-        })
+        };
+        Ok((cost, events))
     }
 }

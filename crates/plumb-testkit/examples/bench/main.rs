@@ -11,6 +11,7 @@ mod hostile_apps;
 mod least;
 mod phases;
 mod real_mix;
+mod sets;
 mod table;
 mod workload;
 
@@ -56,6 +57,9 @@ pub(crate) struct Args {
     /// With `--real-mix`: how many CRDs that no app uses.
     #[arg(long, default_value_t = 200)]
     unused_crds: usize,
+    /// Measure a set with this many Applications, and nothing else.
+    #[arg(long)]
+    generated: Option<usize>,
     /// How long to watch an engine that has nothing to do, in seconds.
     #[arg(long, default_value_t = 10)]
     idle: u64,
@@ -80,6 +84,9 @@ async fn main() -> Result<()> {
     let bench = Bench { repo: GitRepo::new()?, client, meter, args };
     if let Some(n_hostile) = bench.args.hostile {
         return hostile::run(&bench, n_hostile).await;
+    }
+    if let Some(n_applications) = bench.args.generated {
+        return sets::run(&bench, n_applications).await;
     }
     if bench.args.real_mix {
         return real_mix::run(&bench).await;

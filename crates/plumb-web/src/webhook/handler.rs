@@ -36,7 +36,7 @@ impl Default for Webhooks {
 
 /// The result of a request.
 enum Outcome {
-    /// A push.
+    /// A push, or a change of pull requests.
     Accepted,
     /// An event that concerns no app, such as a ping.
     Ignored,

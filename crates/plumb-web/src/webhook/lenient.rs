@@ -191,6 +191,14 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for List<T, M
     }
 }
 
+/// Parses a body.
+pub(super) fn parse<'a, T: Deserialize<'a> + Default>(body: &'a [u8]) -> Result<T, String> {
+    // The error of the parser can quote the body, which any sender wrote, so only its place is told.
+    serde_json::from_slice::<Maybe<T>>(body).map(|body| body.0).map_err(|error| {
+        format!("the body is not JSON as documented: line {}, column {}", error.line(), error.column())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

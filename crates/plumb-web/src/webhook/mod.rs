@@ -1,10 +1,11 @@
-//! `POST /api/webhook`: a Git server reports a push.
+//! `POST /api/webhook`: a Git server reports a push, or a change of pull requests.
 //!
 //! The order matters: identify the sender, check what can be verified without the body, read the body under a limit,
 //! verify its signature, and only then parse it.
 
 mod lenient;
 mod sender;
+mod requests;
 mod payload;
 mod log_pace;
 mod handler;
@@ -12,4 +13,4 @@ mod handler;
 mod tests;
 
 pub(crate) use handler::{Webhooks, answer};
-pub use payload::read_payload;
+pub use payload::{knows_sender, read_payload, read_verified};

@@ -4,17 +4,20 @@
 //! without storing it. A field of an unexpected type counts as absent.
 
 use http::HeaderMap;
+use plumb_crd::settings::WebhookSecrets;
 use plumb_engine::{Push, short_name};
 use serde::Deserialize;
 
-use super::lenient::{Flag, List, Maybe, Number, Text};
-use super::sender::Sender;
+use super::lenient::{Flag, List, Maybe, Number, Text, parse};
+use super::requests::{self, Report};
+use super::sender::{Proof, Sender};
 
 /// A parsed body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
+    /// A push, or a change of pull requests.
     Push(Push),
-    /// An event that is not a push.
+    /// An event that concerns neither.
     Other,
 }
 
@@ -40,8 +43,37 @@ pub fn read_payload(headers: &HeaderMap, body: &[u8]) -> Result<Option<Push>, St
     }
 }
 
+/// True if the headers name a sender that plumb knows.
+pub fn knows_sender(headers: &HeaderMap) -> bool {
+    Sender::of(headers).is_some()
+}
+
+/// As [`read_payload`], but only if the sender knows its secret.
+pub fn read_verified(
+    headers: &HeaderMap,
+    secrets: &WebhookSecrets,
+    body: &[u8],
+) -> Result<Option<Push>, String> {
+    if let Some(sender) = Sender::of(headers) {
+        match sender.check_head(headers, secrets)? {
+            Proof::Signature(signature) if !signature.signs(body) => {
+                return Err("the signature does not match the body".to_owned());
+            }
+            Proof::Signature(_) | Proof::Given | Proof::NotAsked => {}
+        }
+    }
+    read_payload(headers, body)
+}
+
 /// Parses a body whose sender is verified.
 pub(super) fn read(sender: Sender, event: &str, body: &[u8]) -> Result<Event, String> {
+    match requests::read(sender, event, body)? {
+        Report::NotAboutRequests => {}
+        Report::Nothing => return Ok(Event::Other),
+        Report::Changed(place) => {
+            return Ok(Event::Push(Push { pull_requests: Some(place), ..Push::default() }));
+        }
+    }
     let is_push = match sender {
         Sender::GitHub | Sender::Gogs | Sender::Generic => event == "push",
         Sender::GitLab => matches!(event, "Push Hook" | "Tag Push Hook" | "System Hook"),
@@ -76,13 +108,6 @@ pub(super) fn read(sender: Sender, event: &str, body: &[u8]) -> Result<Event, St
         return Err("the body names no repository".to_owned());
     }
     Ok(Event::Push(push))
-}
-
-fn parse<'a, T: Deserialize<'a> + Default>(body: &'a [u8]) -> Result<T, String> {
-    // The error of the parser can quote the body, which any sender wrote, so only its place is told.
-    serde_json::from_slice::<Maybe<T>>(body).map(|body| body.0).map_err(|error| {
-        format!("the body is not JSON as documented: line {}, column {}", error.line(), error.column())
-    })
 }
 
 /// GitHub, Gogs, Gitea and GitLab: one ref, and commits with their files.
@@ -143,6 +168,7 @@ impl RefPush {
             touches_default: !is_tag && default_branch.get() == Some(revision),
             revisions: if revision.is_empty() { Vec::new() } else { vec![revision.to_owned()] },
             changed_files: self.changed_files(),
+            pull_requests: None,
         }
     }
 
@@ -222,7 +248,7 @@ impl BitbucketCloudPush {
             repositories: self.repository.0.links.0.html.0.href.to_owned_text().into_iter().collect(),
             revisions,
             touches_default: true,
-            changed_files: Vec::new(),
+            ..Push::default()
         }
     }
 }
@@ -258,7 +284,7 @@ impl BitbucketServerPush {
                 .filter_map(|change| Some(short_name(change.0.reference.0.id.get()?).to_owned()))
                 .collect(),
             touches_default: true,
-            changed_files: Vec::new(),
+            ..Push::default()
         }
     }
 }
@@ -291,7 +317,7 @@ impl AzurePush {
             repositories: repository.0.remote_url.to_owned_text().into_iter().collect(),
             touches_default: repository.0.default_branch.get().is_none_or(|default| names.contains(&default)),
             revisions: names.into_iter().map(|name| short_name(name).to_owned()).collect(),
-            changed_files: Vec::new(),
+            ..Push::default()
         }
     }
 }
@@ -324,6 +350,7 @@ impl GenericPush {
             } else {
                 files.items().iter().filter_map(Text::to_owned_text).collect()
             },
+            pull_requests: None,
         }
     }
 }

@@ -81,6 +81,40 @@ fn azure_and_the_generic_form() {
 }
 
 #[test]
+fn changes_of_pull_requests_name_their_repository() {
+    let told =
+        |sender: Sender, event: &str, body: Value| match read(sender, event, body.to_string().as_bytes()) {
+            Ok(Event::Push(Push { pull_requests: Some(place), .. })) => {
+                let number = place.number.map(|number| format!(" #{number}")).unwrap_or_default();
+                format!("{:?} {} {} {}{number}", place.provider, place.host, place.owner, place.repo)
+            }
+            other => format!("{other:?}"),
+        };
+    let github = |action: &str| {
+        json!({"action": action, "repository": {"name": "r", "owner": {"login": "o"},
+               "url": "https://ghe.example:8443/api/v3/repos/o/r", "html_url": "https://ghe.example/o/r"}})
+    };
+    assert_eq!(told(Sender::GitHub, "pull_request", github("opened")), "GitHub ghe.example o r");
+    assert_eq!(told(Sender::GitHub, "pull_request", github("assigned")), "Ok(Other)");
+    assert_eq!(told(Sender::Gogs, "pull_request_sync", github("synchronized")), "Gitea ghe.example o r");
+    let gitlab = |kind: &str, action: &str| {
+        json!({"object_kind": kind, "object_attributes": {"action": action, "target_project_id": 7},
+               "project": {"web_url": "https://gitlab.com/g/p", "path_with_namespace": "g/p"}})
+    };
+    let merge = told(Sender::GitLab, "Merge Request Hook", gitlab("merge_request", "merge"));
+    assert_eq!(merge, "GitLab gitlab.com  g/p #7");
+    assert_eq!(told(Sender::GitLab, "System Hook", gitlab("merge_request", "open")), merge);
+    assert_eq!(told(Sender::GitLab, "Merge Request Hook", gitlab("merge_request", "approved")), "Ok(Other)");
+    let cloud = json!({"repository": {"full_name": "o/r"}});
+    assert_eq!(told(Sender::BitbucketCloud, "pullrequest:created", cloud), "BitbucketCloud  o r");
+    let server = json!({"pullRequest": {"toRef": {"repository": {"slug": "r", "project": {"key": "P"}}}}});
+    assert_eq!(told(Sender::BitbucketServer, "pr:opened", server), "BitbucketServer  P r");
+    let azure = json!({"eventType": "git.pullrequest.updated",
+                       "resource": {"repository": {"name": "r", "project": {"name": "p"}}}});
+    assert_eq!(told(Sender::AzureDevOps, "", azure), "AzureDevOps  p r");
+}
+
+#[test]
 fn depth_costs_no_stack() {
     for (open, close) in [("[", "]"), ("{\"commits\":[", "]}"), ("{\"repository\":", "}")] {
         let deep = format!("{}{}", open.repeat(100_000), close.repeat(100_000));

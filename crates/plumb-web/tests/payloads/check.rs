@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use plumb_web::read_payload;
 
 /// For every sender the headers of a push.
-const SENDERS: [&[(&str, &str)]; 7] = [
+const SENDERS: [&[(&str, &str)]; 12] = [
     &[("x-github-event", "push")],
     &[("x-gitea-event", "push")],
     &[("x-gitlab-event", "Push Hook")],
@@ -12,6 +12,11 @@ const SENDERS: [&[(&str, &str)]; 7] = [
     &[("x-event-key", "repo:refs_changed")],
     &[("x-vss-activityid", "1")],
     &[("x-plumb-event", "push")],
+    &[("x-github-event", "pull_request")],
+    &[("x-gitea-event", "pull_request")],
+    &[("x-gitlab-event", "Merge Request Hook")],
+    &[("x-hook-uuid", "{1}"), ("x-event-key", "pullrequest:created")],
+    &[("x-event-key", "pr:opened")],
 ];
 
 /// Reads the bytes as the payload of every sender, and panics if a result exceeds a limit. Returns for how many senders
@@ -27,7 +32,8 @@ fn is_push(headers: &[(&'static str, &'static str)], body: &[u8]) -> bool {
         .collect();
     match read_payload(&headers, body) {
         Ok(Some(push)) => {
-            assert!(!push.repositories.is_empty() && push.repositories.len() <= 8);
+            assert!(push.pull_requests.is_some() != (!push.repositories.is_empty()));
+            assert!(push.repositories.len() <= 8);
             // Bitbucket Cloud names two refs for each change.
             assert!(push.revisions.len() <= 2000);
             assert!(push.changed_files.len() <= 10_000);

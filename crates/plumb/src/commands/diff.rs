@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Working copy of another repository that apps use: `REPO_URL=PATH`.
     #[arg(long, value_name = "REPO_URL=PATH")]
     repo: Vec<String>,
+    /// File with cluster Secrets, or a list of `{name, server, labels, annotations}`, for the generators of sets.
+    #[arg(long, value_name = "FILE")]
+    clusters: Option<String>,
     /// Kubernetes version, for charts.
     #[arg(long, default_value = "1.36.0")]
     kube_version: String,
@@ -67,7 +70,8 @@ enum DiffFormat {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let (root, inside) = checkout(&args.directory, None)?;
-    let renderer = RepositoryRenderer::new(&args.render, &args.repo, &args.kube_version)?;
+    let renderer = RepositoryRenderer::new(&args.render, &args.repo, &args.kube_version)?
+        .with_clusters(args.clusters.as_deref())?;
     let schemas = openapi(&args.schemas)?;
     let old = RepositoryState::at(&root, &args.from)?;
     let new = match &args.to {

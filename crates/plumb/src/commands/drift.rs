@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
 use plumb_kube::{ClusterClient, Selection, Target};
+use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
-use crate::output::Output;
+use crate::output::{Format, Output};
 use crate::select::app;
 use crate::select::namespaces::list_in;
 use crate::view::finding::described;
@@ -19,7 +20,7 @@ use crate::view::finding::described;
 ///
 /// Reads the `DriftReports`, changes nothing.
 ///
-/// Examples: `plumb drift`, `plumb drift payments`, `plumb drift team-a/payments`
+/// Examples: `plumb drift`, `plumb drift payments`, `plumb drift -o json`, `plumb drift team-a/payments`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Only this app: `name`, or `namespace/name`.
@@ -31,21 +32,31 @@ pub(crate) struct Args {
     /// Also show differences that do not count, and those that ask nothing of anybody (defaults of the API server).
     #[arg(long)]
     all: bool,
+    /// Output format: wide, json or yaml. JSON and YAML have every finding, as the `DriftReports` have them.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
 }
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
+    let is_data = matches!(args.output, Format::Json | Format::Yaml);
     let reports = match &args.app {
         Some(app) => {
             let target = app::target(context, app, args.app_namespace.as_deref());
-            let Some(report) = report_of(context, &client, &target).await? else {
+            let report = report_of(context, &client, &target).await?;
+            if report.is_none() && !is_data {
                 context.out.print(&format!("no drift reported for {app}"));
                 return Ok(ExitCode::Success);
-            };
-            vec![report]
+            }
+            report.into_iter().collect()
         }
         None => reports(context, &client, args.app_namespace.as_deref()).await?,
     };
+    if is_data {
+        let items: Vec<Value> = reports.iter().map(DriftReport::to_json).collect();
+        context.out.object(args.output, &json!({"items": items}))?;
+        return Ok(ExitCode::Success);
+    }
     let named: Vec<(String, &DriftReport)> =
         reports.iter().map(|report| (name(context, report), report)).collect();
     let is_listed = |finding: &DriftFinding| args.all || args.app.is_some() || !finding.is_quiet();

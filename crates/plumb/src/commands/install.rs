@@ -1,10 +1,15 @@
 //! `plumb install`
 
 use plumb_core::object::ObjectKey;
-use plumb_crd::install::{self, ImageReference, InstallOptions, Profile, PullPolicy};
+use plumb_core::yaml::{Limits, parse_first};
+use plumb_crd::install::{
+    self, Gateway, Ingress, InstallOptions, Profile, PullPolicy, ServiceMonitor, read_values,
+};
+use serde_json::{Value, json};
 
 use crate::bootstrap::{apply_all, make_default_project};
 use crate::context::Context;
+use crate::edit::file::read_text;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 
@@ -19,6 +24,9 @@ use crate::exit::ExitCode;
 ///
 /// With `--profile strict` plumb itself can read everything and write only its own objects. Syncs act as the service
 /// accounts that the projects name (`destinationServiceAccounts`), in the namespaces of `--impersonate-in`.
+///
+/// `plumb install --values values.yaml` reads the values of plumb's Helm chart and makes the objects that the chart makes,
+/// with settings in the shape of argo-helm's `configs`. Other flags override the file.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Apply the objects instead of printing them.
@@ -30,12 +38,12 @@ pub(crate) struct Args {
     /// Image of the Deployment: `REGISTRY/NAME:TAG`, best with its digest (`@sha256:…`).
     #[arg(long)]
     image: Option<String>,
-    /// When a node pulls the image.
-    #[arg(long, value_enum, default_value_t = PullPolicyArg::IfNotPresent)]
-    image_pull_policy: PullPolicyArg,
-    /// What plumb's own service account may do.
-    #[arg(long, value_enum, default_value_t = ProfileArg::Standard)]
-    profile: ProfileArg,
+    /// When a node pulls the image [default: `IfNotPresent`].
+    #[arg(long, value_enum)]
+    image_pull_policy: Option<PullPolicyArg>,
+    /// What plumb's own service account may do [default: `standard`].
+    #[arg(long, value_enum)]
+    profile: Option<ProfileArg>,
     /// Namespace whose service accounts plumb may impersonate, with `--profile strict`. Can be repeated.
     #[arg(long, value_name = "NAMESPACE")]
     impersonate_in: Vec<String>,
@@ -44,9 +52,46 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMESPACE")]
     web_from: Vec<String>,
     /// Namespace whose pods may read metrics. Can be repeated. Namespaces with the label `plumb.dev/metrics=enabled` may
-    /// as well.
-    #[arg(long, value_name = "NAMESPACE", default_value = "monitoring")]
+    /// as well [default: `monitoring`].
+    #[arg(long, value_name = "NAMESPACE")]
     metrics_from: Vec<String>,
+    /// File with values of plumb's Helm chart; `-` is stdin.
+    #[arg(long, value_name = "FILE")]
+    values: Option<String>,
+    /// How many pods; one is the leader [default: 2].
+    #[arg(long, value_name = "NUMBER")]
+    replicas: Option<u32>,
+    /// Requests and limits of the container, such as `requests.cpu=500m`. Can be repeated.
+    #[arg(long, value_name = "NAME=QUANTITY")]
+    resources: Vec<String>,
+    /// Leave the `NetworkPolicy` out.
+    #[arg(long)]
+    without_network_policy: bool,
+    /// Leave the definitions of Argo CD's kinds out, beside an Argo CD that brought them.
+    #[arg(long)]
+    without_argocd_crds: bool,
+    /// Add a `ServiceMonitor` of the Prometheus operator.
+    #[arg(long)]
+    service_monitor: bool,
+    /// Add a `PrometheusRule` with plumb's alerts.
+    #[arg(long)]
+    prometheus_rule: bool,
+    /// Add an Ingress for this host.
+    #[arg(long, value_name = "HOST")]
+    ingress_host: Option<String>,
+    /// Class of the Ingress [default: that of the cluster].
+    #[arg(long, value_name = "NAME", requires = "ingress_host")]
+    ingress_class: Option<String>,
+    /// Add an `HTTPRoute` for this host, at the Gateway of `--gateway`.
+    #[arg(long, value_name = "HOST", requires = "gateway")]
+    gateway_host: Option<String>,
+    /// The Gateway of the `HTTPRoute`.
+    #[arg(long, value_name = "NAMESPACE/NAME", requires = "gateway_host")]
+    gateway: Option<String>,
+    /// A setting of `argocd-cm` (`cm`), `argocd-cmd-params-cm` (`params`) or `argocd-rbac-cm` (`rbac`), such as
+    /// `params.server.insecure=true`. Can be repeated.
+    #[arg(long, value_name = "PART.KEY=VALUE")]
+    set_config: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -93,29 +138,96 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 }
 
 fn options(context: &Context, args: &Args) -> Result<InstallOptions, CommandError> {
-    let image = match &args.image {
-        Some(text) => text.parse().map_err(|why| {
+    let mut options =
+        InstallOptions { namespace: context.namespace().to_owned(), ..InstallOptions::default() };
+    if let Some(file) = &args.values {
+        let cannot = |why: String| {
+            CommandError::because(format!("use the values in {file}"), why).exit(ExitCode::Usage)
+        };
+        let document =
+            parse_first(&read_text(file)?, &Limits::default()).map_err(|error| cannot(error.to_string()))?;
+        let values = document.map_or(Value::Null, |document| document.value);
+        options = read_values(&values, options).map_err(|error| cannot(error.to_string()))?;
+    }
+    if let Some(text) = &args.image {
+        options.image = text.parse().map_err(|why| {
             CommandError::because(format!("use the image `{text}`"), why).exit(ExitCode::Usage)
-        })?,
-        None => ImageReference::unpublished(),
-    };
-    Ok(InstallOptions {
-        namespace: context.namespace().to_owned(),
-        image,
-        pull_policy: match args.image_pull_policy {
+        })?;
+    }
+    if let Some(policy) = args.image_pull_policy {
+        options.pull_policy = match policy {
             PullPolicyArg::Always => PullPolicy::Always,
             PullPolicyArg::IfNotPresent => PullPolicy::IfNotPresent,
             PullPolicyArg::Never => PullPolicy::Never,
-        },
-        // With --apply an existing project must not be overwritten: it may permit less.
-        project: !args.apply && !args.without_project,
-        profile: match args.profile {
+        };
+    }
+    if let Some(profile) = args.profile {
+        options.profile = match profile {
             ProfileArg::Standard => Profile::Standard,
             ProfileArg::Strict => Profile::Strict,
-        },
-        impersonate_in: args.impersonate_in.clone(),
-        web_from: args.web_from.clone(),
-        metrics_from: args.metrics_from.clone(),
-        ..InstallOptions::default()
-    })
+        };
+    }
+    for (given, list) in [
+        (&args.impersonate_in, &mut options.impersonate_in),
+        (&args.web_from, &mut options.web_from),
+        (&args.metrics_from, &mut options.metrics_from),
+    ] {
+        if !given.is_empty() {
+            list.clone_from(given);
+        }
+    }
+    // With --apply an existing project must not be overwritten: it may permit less.
+    options.project = !args.apply && !args.without_project;
+    options.replicas = args.replicas.unwrap_or(options.replicas);
+    options.network_policy &= !args.without_network_policy;
+    options.argocd_crds &= !args.without_argocd_crds;
+    more_objects(args, &mut options)?;
+    for text in &args.resources {
+        set_at(&mut options.resources, text, &["requests", "limits"], "--resources")?;
+    }
+    for text in &args.set_config {
+        set_at(&mut options.configs, text, &["cm", "params", "rbac"], "--set-config")?;
+    }
+    Ok(options)
+}
+
+/// Monitoring, and the way in from outside of the cluster.
+fn more_objects(args: &Args, options: &mut InstallOptions) -> Result<(), CommandError> {
+    if args.service_monitor && options.service_monitor.is_none() {
+        options.service_monitor = Some(ServiceMonitor { interval: "30s".to_owned(), labels: json!({}) });
+    }
+    if args.prometheus_rule && options.prometheus_rule.is_none() {
+        options.prometheus_rule = Some(json!({}));
+    }
+    if let Some(host) = &args.ingress_host {
+        let class_name = args.ingress_class.clone().unwrap_or_default();
+        let (host, annotations, tls) = (host.clone(), json!({}), json!([]));
+        options.ingress = Some(Ingress { host, class_name, annotations, tls });
+    }
+    if let (Some(host), Some(gateway)) = (&args.gateway_host, &args.gateway) {
+        let (namespace, name) = gateway
+            .split_once('/')
+            .ok_or_else(|| CommandError::usage(format!("`--gateway {gateway}` is not NAMESPACE/NAME")))?;
+        let (host, name, namespace) = (host.clone(), name.to_owned(), namespace.to_owned());
+        options.gateway = Some(Gateway { host, name, namespace });
+    }
+    Ok(())
+}
+
+/// Sets `PART.KEY=VALUE` in a map of maps.
+fn set_at(map: &mut Value, text: &str, parts: &[&str], flag: &str) -> Result<(), CommandError> {
+    let read = || {
+        let (place, value) = text.split_once('=')?;
+        let (part, key) = place.split_once('.')?;
+        (parts.contains(&part) && !key.is_empty()).then_some((part, key, value))
+    };
+    let (part, key, value) = read().ok_or_else(|| {
+        let parts = parts.join(", ");
+        CommandError::usage(format!("`{flag} {text}` is not PART.KEY=VALUE with a part of {parts}"))
+    })?;
+    if !map[part].is_object() {
+        map[part] = json!({});
+    }
+    map[part][key] = json!(value);
+    Ok(())
 }

@@ -140,7 +140,11 @@ async fn show(context: &Context, args: &ShowArgs) -> Result<ExitCode, CommandErr
     let client = context.client().await?;
     let deleted = read(context, &client, None).await?;
     let Deleted { tombstone, .. } = find(&deleted, &args.id)?;
-    let shown = Masks::read(context, &client).await.hide(tombstone.live.value().clone());
+    // The kind as this cluster knows it: a copy of another cluster's object has the same kind.
+    let all_kinds = context.client_of_all_kinds().await?;
+    let masks = Masks::read(context, &client).await;
+    let masks = masks.with_passwords(&all_kinds, std::iter::once(&*tombstone.live)).await?;
+    let shown = masks.hide(tombstone.live.value().clone());
     context.out.note(&format!("from {} in cluster {}", tombstone.app, tombstone.server));
     context.out.object(args.output, &shown)?;
     Ok(ExitCode::Success)

@@ -7,7 +7,7 @@ use plumb_core::app::AppId;
 use plumb_core::doctor::{AppFacts, PauseFact, StatusOf, UnhealthyFact};
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::application::ResourceStatus;
-use plumb_crd::drift_report::DriftFinding;
+use plumb_crd::drift_report::{DriftFinding, PlainSecretObject};
 use plumb_crd::{Application, DriftReport};
 use plumb_kube::{ClusterClient, Selection};
 
@@ -118,7 +118,7 @@ pub(super) fn judged(application: &Application, report: &DriftReport) -> AppFact
         unhealthy: unhealthy.collect(),
         pauses: pauses.collect(),
         red: red(application),
-        plain_secrets: Vec::new(),
+        plain_secrets: report.plain_secrets.iter().map(PlainSecretObject::key).collect(),
     }
 }
 

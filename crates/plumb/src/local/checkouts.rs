@@ -41,10 +41,15 @@ impl Checkouts {
 
     /// The checkout of a source; an error if there is none.
     pub(crate) fn of(&self, source: &Source) -> Result<&Path, CommandError> {
-        let url = normalize_repo_url(&source.repo_url);
+        self.of_url(&source.repo_url)
+    }
+
+    /// The checkout of a repository; an error if there is none.
+    pub(crate) fn of_url(&self, repo_url: &str) -> Result<&Path, CommandError> {
+        let url = normalize_repo_url(repo_url);
         let path = self.by_url.get(&url).or(self.rest.as_ref()).ok_or_else(|| {
-            CommandError::new(format!("no checkout of {} given", shown_repo_url(&source.repo_url)))
-                .hint(format!("use {} {}=PATH", self.flag, shown_repo_url(&source.repo_url)))
+            CommandError::new(format!("no checkout of {} given", shown_repo_url(repo_url)))
+                .hint(format!("use {} {}=PATH", self.flag, shown_repo_url(repo_url)))
                 .exit(ExitCode::Usage)
         })?;
         if path.is_dir() {

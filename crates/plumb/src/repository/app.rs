@@ -45,6 +45,8 @@ pub(crate) struct RepositoryApp {
 pub(crate) enum Failure {
     /// Its source is another repository, and no checkout of it was given.
     Elsewhere(String),
+    /// A generator of a set asks for what only a cluster or a server knows.
+    NeedsCluster(String),
     /// Its source is wrong, or a tool or a server failed.
     Broken(String),
 }
@@ -92,6 +94,16 @@ impl RepositoryApp {
             // Nothing says otherwise, and a warning too many is better than one too few.
             prunes: true,
             is_bare: true,
+            ..Self::of_rendering(rendering)
+        }
+    }
+
+    /// A set whose Applications are not known: it stands for all of them.
+    pub(super) fn of_set(name: &str, file: &str, failure: Failure) -> Self {
+        let rendering = Rendering { failure: Some(failure), ..Rendering::default() };
+        Self {
+            name: format!("ApplicationSet {name}"),
+            file: file.to_owned(),
             ..Self::of_rendering(rendering)
         }
     }

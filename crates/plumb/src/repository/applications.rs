@@ -1,4 +1,4 @@
-//! The Applications in the files of a repository.
+//! The Applications and sets in the files of a repository.
 
 use plumb_core::yaml::{Limits, parse_documents_bytes};
 use plumb_crd::Application;
@@ -14,8 +14,9 @@ pub(super) struct FoundApplication {
     pub(super) file: String,
 }
 
-/// Every Application in a YAML or JSON file. Files that cannot be read are templates, or no manifests.
-pub(super) fn find(state: &RepositoryState) -> Vec<FoundApplication> {
+/// Every document of a YAML or JSON file that may be an Application or an `ApplicationSet`, with its file. Files that
+/// cannot be read are templates, or no manifests.
+pub(super) fn documents(state: &RepositoryState) -> Vec<(Value, String)> {
     let mut found = Vec::new();
     for file in state.manifest_files() {
         let Some(bytes) = state.read(&file) else { continue };
@@ -25,12 +26,7 @@ pub(super) fn find(state: &RepositoryState) -> Vec<FoundApplication> {
         let Ok(documents) = parse_documents_bytes(&bytes, &Limits::default()) else { continue };
         for document in documents {
             let items = document.value.get("items").and_then(Value::as_array).cloned().unwrap_or_default();
-            for value in std::iter::once(document.value).chain(items) {
-                let application = of(&value);
-                found.extend(
-                    application.map(|application| FoundApplication { application, file: file.clone() }),
-                );
-            }
+            found.extend(std::iter::once(document.value).chain(items).map(|value| (value, file.clone())));
         }
     }
     found

@@ -1,14 +1,16 @@
 //! All apps of a repository.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_core::app::AppId;
 use plumb_core::desired::Scopes;
 use plumb_core::object::Manifest;
 use plumb_crd::to_app;
+use serde_json::Value;
 
 use super::app::{Failure, Rendering};
-use super::applications::{FoundApplication, find, of};
+use super::applications::{FoundApplication, documents, of};
+use super::sets::{FoundSet, SetSources, from_set, set_in};
 use super::{RepositoryApp, RepositoryRenderer, RepositoryState, bare};
 
 /// An app of apps that renders itself would not come to an end.
@@ -20,9 +22,62 @@ pub(crate) struct LoadedRepository {
     pub(crate) apps: Vec<RepositoryApp>,
     /// What they may say about kinds.
     pub(crate) crds: Vec<Manifest>,
+    /// Sets whose clusters no file names.
+    pub(crate) lack_clusters: Vec<String>,
 }
 
-/// Renders every Application in the files, and those that they render themselves. Without any, the directories are the
+/// What waits to be rendered, and what was seen.
+#[derive(Default)]
+struct Waiting {
+    applications: Vec<FoundApplication>,
+    sets: Vec<FoundSet>,
+    lack_clusters: Vec<String>,
+}
+
+impl Waiting {
+    /// Takes a document, if it is an Application or a set.
+    fn take(&mut self, value: &Value, file: &str) {
+        if let Some(application) = of(value) {
+            self.applications.push(FoundApplication { application, file: file.to_owned() });
+        } else if let Some(set) = set_in(value) {
+            self.sets.push(FoundSet { set, file: file.to_owned() });
+        }
+    }
+
+    /// Generates the Applications of the sets. Returns an app for each set that fails.
+    fn generate(&mut self, sources: &SetSources<'_>, seen: &mut SeenSets) -> Vec<RepositoryApp> {
+        let mut failed = Vec::new();
+        for found in std::mem::take(&mut self.sets) {
+            let name = &found.set.metadata.name;
+            if !seen.sets.insert((found.set.metadata.namespace.clone(), name.clone())) {
+                continue;
+            }
+            let mut generated = from_set(sources, &found);
+            if generated.lacks_clusters {
+                self.lack_clusters.push(name.clone());
+            }
+            let other = generated.applications.iter().find_map(|one| {
+                let id = one.application.id();
+                let other = seen.owners.insert(id.clone(), name.clone())?;
+                Some(format!("the ApplicationSet {other} generates the Application {}, too", id.name))
+            });
+            if let Some(failure) = generated.failure.take().or(other.map(Failure::Broken)) {
+                failed.push(RepositoryApp::of_set(name, &found.file, failure));
+            }
+            self.applications.extend(generated.applications);
+        }
+        failed
+    }
+}
+
+/// The sets so far, and which set generates which Application.
+#[derive(Default)]
+struct SeenSets {
+    sets: BTreeSet<(String, String)>,
+    owners: BTreeMap<AppId, String>,
+}
+
+/// Renders every Application in the files, those that sets generate, and those that they render themselves. Without any, the directories are the
 /// apps. `twice` renders a second time.
 pub(crate) async fn load(
     renderer: &RepositoryRenderer,
@@ -31,10 +86,15 @@ pub(crate) async fn load(
     directories: &[String],
     twice: bool,
 ) -> LoadedRepository {
-    let mut waiting = find(state);
+    let mut waiting = Waiting::default();
+    for (value, file) in documents(state) {
+        waiting.take(&value, &file);
+    }
+    let sources = renderer.set_sources(state);
+    let mut seen_sets = SeenSets::default();
     let mut seen: BTreeSet<AppId> = BTreeSet::new();
-    let mut apps = Vec::new();
-    while let Some(FoundApplication { application, file }) = waiting.pop() {
+    let mut apps = waiting.generate(&sources, &mut seen_sets);
+    while let Some(FoundApplication { application, file }) = waiting.applications.pop() {
         // A file may leave out the namespace. Then the app is taken to be in the control-plane namespace.
         let mut id = application.id();
         if id.namespace.is_empty() {
@@ -57,11 +117,11 @@ pub(crate) async fn load(
         let instance =
             if id.namespace.is_empty() { id.name.clone() } else { id.instance_name(control_plane) };
         let rendering = renderer.application(state, &application, (&app, &instance), twice).await;
-        let children = rendering.first.iter().filter_map(|document| {
-            let file = document.origin.as_ref().map_or_else(|| file.clone(), |origin| origin.file.clone());
-            Some(FoundApplication { application: of(&document.value)?, file })
-        });
-        waiting.extend(children);
+        for document in &rendering.first {
+            let file = document.origin.as_ref().map_or(file.as_str(), |origin| origin.file.as_str());
+            waiting.take(&document.value, file);
+        }
+        apps.extend(waiting.generate(&sources, &mut seen_sets));
         apps.push(RepositoryApp::of_application(&application, &app, (&file, control_plane), rendering));
     }
     if apps.is_empty() {
@@ -75,10 +135,10 @@ pub(crate) async fn load(
             apps.push(RepositoryApp::of_directory(name, path, rendering));
         }
     }
-    settle(apps)
+    settle(apps, waiting.lack_clusters)
 }
 
-fn settle(mut apps: Vec<RepositoryApp>) -> LoadedRepository {
+fn settle(mut apps: Vec<RepositoryApp>, lack_clusters: Vec<String>) -> LoadedRepository {
     let documents = apps.iter().flat_map(RepositoryApp::rendered);
     let crds: Vec<Manifest> = documents
         .filter(|document| document.value["kind"] == "CustomResourceDefinition")
@@ -89,5 +149,5 @@ fn settle(mut apps: Vec<RepositoryApp>) -> LoadedRepository {
         app.settle(&scopes);
     }
     apps.sort_by(|one, other| one.name.cmp(&other.name));
-    LoadedRepository { apps, crds }
+    LoadedRepository { apps, crds, lack_clusters }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use plumb_appset::ClusterRecord;
 use plumb_core::app::{App, Source};
 use plumb_core::source::SourceFiles;
 use plumb_crd::Application;
@@ -14,6 +15,9 @@ use plumb_render::{
 
 use super::RepositoryState;
 use super::app::{Failure, Rendering};
+use super::offline::records;
+use super::sets::SetSources;
+use crate::edit::file::read_text;
 use crate::error::CommandError;
 use crate::local::{Checkouts, overrides};
 use crate::render_here::RenderArgs;
@@ -25,6 +29,8 @@ pub(crate) struct RepositoryRenderer {
     /// Working copies of other repositories.
     checkouts: Option<Checkouts>,
     kube_version: String,
+    /// Clusters for the generators of sets; `None` if no file names them.
+    clusters: Option<Vec<ClusterRecord>>,
 }
 
 /// The files of one source.
@@ -39,7 +45,19 @@ impl RepositoryRenderer {
             charts: args.charts()?,
             checkouts,
             kube_version: kube_version.to_owned(),
+            clusters: None,
         })
+    }
+
+    /// With the clusters of a file, for the generators of sets.
+    pub(crate) fn with_clusters(mut self, file: Option<&str>) -> Result<Self, CommandError> {
+        self.clusters = file.map(|file| records(&read_text(file)?)).transpose()?;
+        Ok(self)
+    }
+
+    /// Where the generators of sets look.
+    pub(super) fn set_sources<'a>(&'a self, state: &'a RepositoryState) -> SetSources<'a> {
+        SetSources { state, checkouts: self.checkouts.as_ref(), clusters: self.clusters.as_deref() }
     }
 
     /// All sources of an Application; a second time too, if `twice` and a second render can differ.

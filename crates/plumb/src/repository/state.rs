@@ -72,6 +72,20 @@ impl RepositoryState {
         self.urls.iter().any(|own| normalize_repo_url(own) == wanted)
     }
 
+    /// May a URL that does not name it mean a fork or a mirror of it? Without a remote it may be any.
+    pub(super) fn may_be(&self, url: &str) -> bool {
+        let name = |url: &str| {
+            let url = normalize_repo_url(url);
+            url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default().to_owned()
+        };
+        self.urls.is_empty() || self.urls.iter().any(|own| name(own) == name(url))
+    }
+
+    /// True for the files of a commit.
+    pub(super) fn is_commit(&self) -> bool {
+        self.tree.is_some()
+    }
+
     /// Does it have this directory?
     pub(super) fn has_directory(&self, path: &str) -> bool {
         let Ok(path) = RepoPath::parse(path) else { return false };

@@ -1,23 +1,28 @@
 //! Secrets, and custom resources with sensitive fields, as they are shown: with stars instead of values.
 
+use std::collections::BTreeSet;
+
 use plumb_core::normalize::LAST_APPLIED;
-use plumb_core::object::GroupVersionKind;
-use plumb_core::schema::SensitiveField;
+use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_core::schema::{SchemaSet, SensitiveField};
 use plumb_crd::settings::{ConfigData, Settings};
 use plumb_kube::ClusterClient;
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::error::CommandError;
 use crate::kinds;
 
 /// Shown instead of a value.
 const STARS: &str = "++++++++";
 
 /// What is not shown: values of Secrets, and what the settings say besides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Masks {
     annotations: MaskedAnnotations,
     fields: Vec<SensitiveField>,
+    /// Of kinds whose schema may mark fields as passwords.
+    schemas: SchemaSet,
 }
 
 /// The annotations of a Secret that are not shown.
@@ -38,6 +43,29 @@ impl Masks {
         }
     }
 
+    /// The same, with what the schemas of these objects' kinds mark as passwords. Without a schema nothing can be shown
+    /// with certainty, so a schema that cannot be read is an error.
+    pub(crate) async fn with_passwords<'objects>(
+        mut self,
+        client: &ClusterClient,
+        objects: impl IntoIterator<Item = &'objects Manifest>,
+    ) -> Result<Self, CommandError> {
+        // Kubernetes' own kinds have no such field.
+        let is_custom =
+            |object: &&Manifest| object.group().contains('.') && !object.group().ends_with(".k8s.io");
+        let versions: BTreeSet<&str> =
+            objects.into_iter().filter(is_custom).map(Manifest::api_version).collect();
+        for version in versions {
+            let document = client.fetch_schema(version).await;
+            let document = document
+                .map_err(|error| CommandError::api(format!("read the schema of {version}"), error))?;
+            if let Some(document) = document {
+                self.schemas = self.schemas.with_openapi(&document.json, |_| true);
+            }
+        }
+        Ok(self)
+    }
+
     fn of(data: &Value) -> Self {
         let entries = data.as_object().into_iter().flatten();
         let data: ConfigData =
@@ -46,6 +74,7 @@ impl Masks {
         Self {
             annotations: MaskedAnnotations::Named(settings.mask_annotations),
             fields: settings.sensitive_fields,
+            schemas: SchemaSet::default(),
         }
     }
 
@@ -73,7 +102,8 @@ impl Masks {
     fn hide_fields(&self, object: &mut Value) {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let gvk = GroupVersionKind::from_api_version(&text("apiVersion"), &text("kind"));
-        let mut is_sensitive = false;
+        let mut is_sensitive = self.schemas.has_sensitive_fields(&gvk);
+        self.schemas.change_sensitive(&gvk, object, &mut |value| *value = json!(STARS));
         for field in &self.fields {
             if (&field.kind.group, &field.kind.kind) == (&gvk.group, &gvk.kind) {
                 is_sensitive = true;
@@ -97,6 +127,22 @@ impl Masks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_of_a_custom_resource_has_stars() {
+        let schema = json!({"components": {"schemas": {"io.example.v1.Login": {
+            "type": "object",
+            "x-kubernetes-group-version-kind": [{"group": "example.io", "version": "v1", "kind": "Login"}],
+            "properties": {"spec": {"type": "object", "properties": {
+                "user": {"type": "string"}, "word": {"type": "string", "format": "password"}}}}}}}});
+        let mut masks = Masks::of(&Value::Null);
+        let login = json!({"apiVersion": "example.io/v1", "kind": "Login", "spec": {"user": "ann", "word": "hunter2"},
+            "metadata": {"annotations": {LAST_APPLIED: "{\"spec\":{\"word\":\"hunter2\"}}"}}});
+        assert_eq!(masks.hide(login.clone()), login);
+        masks.schemas = masks.schemas.with_document(&schema);
+        let shown = masks.hide(login).to_string();
+        assert!(!shown.contains("hunter2") && shown.contains("ann"), "{shown}");
+    }
 
     #[test]
     fn a_secret_has_stars() {
@@ -132,7 +178,7 @@ mod tests {
         assert_eq!(shown(&named, "Secret"), json!({"example.com/token": STARS, "example.com/team": "a"}));
         assert_eq!(shown(&named, "ConfigMap"), annotations);
         assert_eq!(shown(&Masks::of(&Value::Null), "Secret"), annotations);
-        let all = Masks { annotations: MaskedAnnotations::All, fields: Vec::new() };
+        let all = Masks { annotations: MaskedAnnotations::All, ..Masks::of(&Value::Null) };
         assert_eq!(shown(&all, "Secret"), json!({"example.com/token": STARS, "example.com/team": STARS}));
     }
 }

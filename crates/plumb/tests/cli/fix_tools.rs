@@ -5,29 +5,7 @@ use plumb_testkit::git::GitRepo;
 use plumb_testkit::programs;
 
 use crate::shell::Shell;
-
-const CRDS: &str = "\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.io}
-spec:
-  group: example.io
-  names: {kind: Thing, plural: things}
-  scope: Namespaced
-  versions:
-  - name: v1
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer, default: 1}
-              colour: {type: string}
-              note: {type: string}
-              ports: {type: array, items: {type: object, properties: {name: {type: string}, protocol: {type: string, default: TCP}}}}
-";
+use crate::things::CRDS;
 
 const CHART_DUMP: &str = "\
 apiVersion: v1
@@ -68,9 +46,7 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
     shell.transcript.call(&tools.kustomize.display().to_string(), "KUSTOMIZE");
     let tools = format!("--helm {} --kustomize {}", tools.helm.display(), tools.kustomize.display());
     let repo = GitRepo::new()?;
-    for (name, value) in [("user.name", "tester"), ("user.email", "tester@example.com")] {
-        repo.git(&["config", name, value])?;
-    }
+    repo.name_author()?;
     let thing = "apiVersion: example.io/v1\nkind: Thing\nmetadata: {name: overlaid}\nspec: {colour: red}\n";
     repo.commit(&[
         ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
@@ -82,6 +58,9 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
         ("base/kustomization.yaml", "resources: [thing.yaml]\n"),
         ("base/thing.yaml", thing),
         ("plain/kustomization.yaml", "resources:\n- ../base\n"),
+        ("lone-base/kustomization.yaml", "resources: [thing.yaml]\n"),
+        ("lone-base/thing.yaml", thing),
+        ("lone/kustomization.yaml", "resources:\n- ../lone-base\n"),
         ("overlay/kustomization.yaml", "# of the shop\nresources:\n- ../base\nlabels: [{pairs: {a: b}}]\n"),
     ])?;
     let dump = CHART_DUMP
@@ -96,6 +75,8 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
     shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/overlay --patch"))?;
     // The base is not the app's own, and other apps may use it.
     shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/plain --patch"))?;
+    // A base that nothing else uses is the app's own.
+    shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/lone --patch"))?;
     // A remote to push to.
     let remote = GitRepo::new()?;
     repo.git(&["remote", "add", "origin", &remote.path().display().to_string()])?;

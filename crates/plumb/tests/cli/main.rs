@@ -21,4 +21,5 @@ mod rollback;
 mod runbooks;
 mod shell;
 mod terminal;
+mod things;
 mod watch;

@@ -131,3 +131,25 @@ async fn every_list_shows_changes() -> Result<()> {
     assert_eq!(clusters.await?, 0);
     Ok(())
 }
+
+/// Where an engine runs, its next report is on the screen at once.
+#[tokio::test]
+async fn the_doctor_shows_the_next_report() -> Result<()> {
+    let bench = Bench::new().await?;
+    bench.application("first", |_| {}).await?;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"},
+        "spec": {"holderIdentity": "plumb-0", "renewTime": "2199-01-01T00:00:00.000000Z"}});
+    bench.place.apply(&lease).await?;
+    let mut doctor = Watching::start(&bench, "plumb doctor --watch")?;
+    doctor.until("0 wrong")?;
+    let finding = json!({"class": "LiveEdit", "counts": true, "kind": "ConfigMap", "namespace": "n", "name": "one",
+        "fields": ["/data/x"], "fix": {"kind": "sync", "text": "sync"}});
+    let report = json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "first"},
+        "summary": {"counted": 1, "explained": 0}, "findings": [finding]});
+    bench.place.apply(&report).await?;
+    doctor.until("LiveEdit ConfigMap: 1 finding in first")?;
+    let doctor = doctor.leave();
+    bench.application("second", |_| {}).await?;
+    assert_eq!(doctor.await?, 0);
+    Ok(())
+}

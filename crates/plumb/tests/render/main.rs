@@ -134,3 +134,35 @@ fn what_cannot_be_rendered_says_where_and_what_to_do() -> Result<()> {
     assert_eq!(nameless.status.code(), Some(20));
     Ok(())
 }
+
+#[test]
+fn every_example_is_rendered() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let cache = tempfile::tempdir()?;
+    let tools = programs()?;
+    let mut n_rendered = 0;
+    for entry in std::fs::read_dir(root.join("examples"))? {
+        let application = entry?.path().join("application.yaml");
+        if !application.exists() {
+            continue;
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["render", "--helm"])
+            .arg(&tools.helm)
+            .arg("--kustomize")
+            .arg(&tools.kustomize)
+            .arg("--cache-dir")
+            .arg(cache.path())
+            .arg(&application)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(&root)
+            .output()?;
+        let name = application.display();
+        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("\nkind: "), "{name}: {}", text(&output.stdout));
+        n_rendered += 1;
+    }
+    assert_eq!(n_rendered, 4);
+    Ok(())
+}

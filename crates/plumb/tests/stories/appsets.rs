@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use plumb_testkit::audit::{self, AuditEvent};
 use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
+use crate::outside::{get, metric, tell_push};
 use crate::stage::Stage;
 
 const REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
@@ -82,6 +84,27 @@ fn has_condition(live: &Value, kind: &str, status: &str) -> bool {
     conditions.any(|condition| condition["type"] == kind && condition["status"] == status)
 }
 
+/// Events on the set and metrics tell what it did.
+async fn is_told(stage: &Stage) -> Result<()> {
+    let is_event = |event: &Value| {
+        event["involvedObject"]["kind"] == "ApplicationSet"
+            && event["involvedObject"]["name"] == "teams"
+            && event["source"]["component"] == "applicationset-controller"
+            && event["reason"] == "created"
+            && event["message"] == "created Application \"one\""
+    };
+    let is_there = |seen: &wait::Seen| seen.values().any(is_event);
+    stage.place.wait_list("v1", "Event", "", "tells that the set created an Application", is_there).await?;
+    let inside = stage.address("metrics and health").await?;
+    let (_, metrics) = get(inside, "/metrics").await?;
+    let labels = ["name=\"teams\"", "resource_update_status=\"ApplicationSetUpToDate\""];
+    ensure!(metric(&metrics, "argocd_appset_info", &labels).is_some(), "{metrics}");
+    let owned = metric(&metrics, "argocd_appset_owned_applications", &labels[..1]).unwrap_or_default();
+    ensure!(owned.ends_with(" 2"), "{owned}");
+    ensure!(metric(&metrics, "argocd_appset_reconcile_count", &labels[..1]).is_some(), "{metrics}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn directories_become_applications_and_a_commit_without_new_parameters_writes_nothing() -> Result<()> {
     let stage = Stage::set().await?;
@@ -97,6 +120,8 @@ async fn directories_become_applications_and_a_commit_without_new_parameters_wri
     let one = stage.application_named("one");
     let live = stage.place.get(&one).await?.context("one")?;
     ensure!(live["metadata"]["ownerReferences"][0]["name"] == "teams", "{live}");
+
+    is_told(&stage).await?;
 
     let writes = || anyhow::Ok(stage.log()?.matches("Applications of the set written").count());
     let n_before = writes()?;
@@ -187,75 +212,98 @@ async fn clusters_and_a_matrix_follow_the_secrets_and_the_policy_keeps_applicati
     until(&stage, &["west-one", "west-two"]).await
 }
 
+/// The first step takes one Application at a time, and a deletion goes the other way.
+fn of_steps(stage: &Stage) -> Value {
+    let elements = ["dev-1", "dev-2", "dev-3", "prod"]
+        .map(|name| json!({"name": name, "env": name.split('-').next().unwrap_or_default()}));
+    let mut set = set(stage, &json!([{"list": {"elements": elements}}]), "{{name}}", "apps/{{name}}");
+    set["spec"]["template"]["metadata"]["labels"] = json!({"env": "{{env}}"});
+    set["spec"]["template"]["spec"]["syncPolicy"] = json!({"automated": {}});
+    let step = |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
+    let mut first = step("dev");
+    first["maxUpdate"] = json!(1);
+    set["spec"]["strategy"] = json!({
+        "type": "RollingSync", "deletionOrder": "Reverse", "rollingSync": {"steps": [first, step("prod")]},
+    });
+    set
+}
+
+/// The Applications in the order in which they were deleted.
+fn deleted(stage: &Stage) -> Result<Vec<String>> {
+    let is_deletion = |event: &AuditEvent| {
+        let is_application = event.object_ref.as_ref().is_some_and(|object| {
+            object.resource == "applications" && object.namespace == stage.place.name()
+        });
+        let is_done = event.response_status.is_some_and(|status| status.code == 200);
+        event.verb == "delete" && is_application && is_done
+    };
+    let mut names: Vec<String> = Vec::new();
+    for event in audit::read(&stage.place.cluster().audit_log(), is_deletion)? {
+        let name = event.object_ref.map(|object| object.name).unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
 #[tokio::test]
-async fn a_rollout_syncs_one_step_after_the_other() -> Result<()> {
+async fn a_rollout_syncs_one_step_after_the_other_and_is_deleted_in_reverse() -> Result<()> {
     let mut stage = Stage::bare().await?;
     let settings = [("applicationsetcontroller.enable.progressive.syncs", "true")];
     stage.place.apply(&objects::config_map("argocd-cmd-params-cm", &settings)).await?;
     stage.begin().await?;
-    stage.repo.commit(&[directory("dev"), directory("prod")])?;
-    let elements = json!([{"env": "dev"}, {"env": "prod"}]);
-    let mut set = set(&stage, &json!([{"list": {"elements": elements}}]), "{{env}}", "apps/{{env}}");
-    set["spec"]["template"]["metadata"]["labels"] = json!({"env": "{{env}}"});
-    set["spec"]["template"]["spec"]["syncPolicy"] = json!({"automated": {}});
-    let step = |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
-    set["spec"]["strategy"] =
-        json!({"type": "RollingSync", "rollingSync": {"steps": [step("dev"), step("prod")]}});
+    let names = ["dev-1", "dev-2", "dev-3", "prod"];
+    stage.repo.commit(&names.map(directory))?;
+    let set = of_steps(&stage);
     stage.place.apply(&set).await?;
     let is_done = |live: &Value| {
         let mut all = live["status"]["applicationStatus"].as_array().into_iter().flatten();
-        all.clone().count() == 2 && all.all(|status| status["status"] == "Healthy")
+        all.clone().count() == names.len() && all.all(|status| status["status"] == "Healthy")
     };
-    stage.place.wait_within(Duration::from_mins(2), &set, "both steps are healthy", is_done).await?;
-    let time = async |name: &str| -> Result<String> {
+    let live =
+        stage.place.wait_within(Duration::from_mins(2), &set, "both steps are healthy", is_done).await?;
+    ensure!(
+        live["metadata"]["finalizers"].to_string().contains("resources-finalizer.argocd.argoproj.io"),
+        "without a finalizer Kubernetes deletes in any order: {live}"
+    );
+    let mut ended = String::new();
+    for name in names {
         let app = stage.place.get(&stage.application_named(name)).await?.context("the Application")?;
         ensure!(app["spec"]["syncPolicy"]["automated"]["enabled"] == false, "automation is on");
         let operation = &app["status"]["operationState"];
         let user = &operation["operation"]["initiatedBy"]["username"];
         ensure!(user == "applicationset-controller", "{operation}");
-        Ok(operation["startedAt"].as_str().unwrap_or_default().to_owned())
-    };
-    ensure!(time("dev").await? <= time("prod").await?, "the second step came first");
+        let time = |key: &str| operation[key].as_str().unwrap_or_default().to_owned();
+        ensure!(time("startedAt") >= ended, "{name} did not wait for the one before: {operation}");
+        ended = time("finishedAt");
+    }
+    stage.plumb(&["appset", "delete", "teams", "--yes", "--wait"])?;
+    until(&stage, &[]).await?;
+    let order = deleted(&stage)?;
+    ensure!(order == ["prod", "dev-1", "dev-2", "dev-3"], "{order:?}");
     Ok(())
 }
 
-/// How many kills: few in every test run, many by hand.
-fn kills() -> u32 {
-    #[expect(clippy::disallowed_methods, reason = "how long the test takes is its caller's choice")]
-    std::env::var("PLUMB_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(8)
-}
-
 #[tokio::test]
-async fn killed_at_any_moment_the_end_state_is_what_the_generators_say() -> Result<()> {
-    let mut stage = Stage::set().await?;
-    let mut set = of_directories(&stage);
-    // Rounds that a killed plumb missed come together.
-    set["metadata"]["annotations"] = json!({"plumb.appset.budget": "off"});
-    stage.place.apply(&set).await?;
-    let mut wanted = BTreeSet::new();
-    for round in 0..kills() {
-        // Each round adds seven Applications and removes the three oldest.
-        let added: Vec<String> = (0..7).map(|n| format!("app-{round:02}-{n}")).collect();
-        stage.repo.commit(&added.iter().map(|name| directory(name)).collect::<Vec<_>>())?;
-        wanted.extend(added);
-        let gone: Vec<String> = wanted.iter().take(3).cloned().collect();
-        for name in &gone {
-            wanted.remove(name);
-        }
-        let files: Vec<String> = gone.iter().map(|name| directory(name).0).collect();
-        stage.repo.remove(&files.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let ask = json!({"metadata": {"annotations": {REFRESH: round.to_string()}}});
-        stage.place.patch_as("kubectl", &set, &ask).await?;
-        // In every second round plumb has begun to write; in the others it may be anywhere.
-        let begun = async || generated(&stage).await.unwrap_or_default();
-        let is_new = |found: &BTreeSet<String>| {
-            round % 2 == 0 || found.iter().any(|name| name.starts_with(&format!("app-{round:02}-")))
-        };
-        wait::until_seen(Duration::from_mins(1), "plumb began", begun, is_new).await?;
-        stage.kill_plumb()?;
-        stage.break_lease().await?;
-        stage.start_plumb()?;
-    }
-    let names: Vec<&str> = wanted.iter().map(String::as_str).collect();
-    until(&stage, &names).await
+async fn a_push_is_enough_and_a_set_of_another_branch_is_left_alone() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[directory("one")])?;
+    stage.repo.git(&["branch", "other"])?;
+    // Neither asks Git by itself.
+    stage.place.apply(&of_directories(&stage)).await?;
+    let mut other = of_directories(&stage);
+    other["metadata"]["name"] = json!("others");
+    other["spec"]["generators"][0]["git"]["revision"] = json!("other");
+    other["spec"]["template"]["metadata"]["name"] = json!("other-{{path.basename}}");
+    stage.place.apply(&other).await?;
+    until(&stage, &["one", "other-one"]).await?;
+
+    stage.repo.git(&["checkout", "other"])?;
+    stage.repo.commit(&[directory("unseen")])?;
+    stage.repo.git(&["checkout", "main"])?;
+    stage.repo.commit(&[directory("two")])?;
+    let web = stage.address("webhooks").await?;
+    ensure!(tell_push(web, &stage.repo.url(), None).await? == 200, "the push is refused");
+    until(&stage, &["one", "other-one", "two"]).await
 }

@@ -27,9 +27,7 @@ spec:
 #[tokio::test]
 async fn a_red_app_becomes_green_by_a_branch() -> Result<()> {
     let stage = Stage::set().await?;
-    for (name, value) in [("user.name", "a person"), ("user.email", "person@example.com")] {
-        stage.repo.git(&["config", name, value])?;
-    }
+    stage.repo.name_author()?;
     stage.repo.commit(&[("app/web.yaml", WEB)])?;
     let automated = json!({"automated": {}});
     let app = stage.application("shop", |app| app["spec"]["syncPolicy"] = automated).await?;

@@ -132,9 +132,7 @@ spec:
 #[tokio::test]
 async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
     let stage = Stage::set().await?;
-    for (name, value) in [("user.name", "a person"), ("user.email", "person@example.com")] {
-        stage.repo.git(&["config", name, value])?;
-    }
+    stage.repo.name_author()?;
     // Somebody made it before there was an app.
     let early = objects::config_map("early", &[("a", "b")]);
     stage.place.apply_as("kubectl", &early).await?;

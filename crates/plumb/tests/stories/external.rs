@@ -25,6 +25,41 @@ fn store() -> Value {
         "provider": {"fake": {"data": [{"key": "shop/db", "value": "x"}]}}}})
 }
 
+/// Sets the interval of some `ExternalSecrets` on every write, as a policy of a platform team does.
+async fn slow_down(stage: &Stage) -> Result<()> {
+    let name = stage.place.name();
+    let group = "admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": ["external-secrets.io"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["externalsecrets"]});
+    let policy = json!({"apiVersion": group, "kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": {
+        "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+        "matchConstraints": {"resourceRules": [rule], "objectSelector": {"matchLabels": {"slow": name}}},
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
+            "expression": "[JSONPatch{op: \"replace\", path: \"/spec/refreshInterval\", value: \"24h0m0s\"}]"}}],
+    }});
+    let binding = json!({"apiVersion": group, "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": name}, "spec": {"policyName": name}});
+    stage.place.apply(&policy).await?;
+    stage.place.apply(&binding).await?;
+    // A policy works a moment after it was written, which nothing tells.
+    let mut probe = slowed(name);
+    probe["metadata"]["name"] = json!("probe");
+    let works = async || {
+        let _ = stage.place.delete(&probe).await;
+        stage.place.apply(&probe).await.is_ok_and(|live| live["spec"]["refreshInterval"] == "24h0m0s")
+    };
+    wait::until_seen(wait::LIMIT, "the policy works", works, |works| *works).await?;
+    stage.place.delete(&probe).await
+}
+
+fn slowed(name: &str) -> Value {
+    let mut external = objects::labelled(external_secret(), "slow", name);
+    external["metadata"]["name"] = json!("slow");
+    external["spec"]["refreshInterval"] = json!("1h0m0s");
+    external["spec"]["target"] = json!({"name": "slow"});
+    external
+}
+
 #[tokio::test]
 async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Result<()> {
     let cluster = tokio::task::spawn_blocking(another_cluster).await??;
@@ -86,5 +121,18 @@ async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Resu
     let said = stage.plumb(&["doctor", "--secrets"])?;
     ensure!(said.contains("EDITED BY HAND") && said.contains("(password) by kubectl-edit"), "{said}");
     ensure!(said.contains("made from ExternalSecret db") && !said.contains("wryneck"), "{said}");
+
+    // What a policy sets on every write counts for nothing.
+    slow_down(&stage).await?;
+    stage.repo.commit(&[("slow/all.yaml", objects::manifests(&[slowed(stage.place.name())]))])?;
+    let slow = stage
+        .application("slow-externals", |app| {
+            app["spec"]["source"]["path"] = json!("slow");
+            app["spec"]["syncPolicy"] = json!({"automated": {}});
+        })
+        .await?;
+    let finding = stage.finding(&slow, "ExternalSecret", "slow", "AdmissionMutated").await?;
+    ensure!(finding["counts"] == false && finding.to_string().contains("refreshInterval"), "{finding}");
+    stage.until_sync(&slow, "Synced").await?;
     Ok(())
 }

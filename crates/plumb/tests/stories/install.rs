@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::stage::Stage;
 
 /// `kubectl … -f -` with this text.
-fn kubectl(stage: &Stage, words: &[&str], text: &str) -> Result<String> {
+pub(crate) fn kubectl(stage: &Stage, words: &[&str], text: &str) -> Result<String> {
     let mut child = Command::new(&programs()?.kubectl)
         .arg("--kubeconfig")
         .arg(stage.place.kubeconfig())

@@ -5,6 +5,7 @@
 
 mod app_of_apps;
 mod apply;
+mod appset_kill;
 mod appsets;
 mod borders;
 mod caches;
@@ -28,6 +29,8 @@ mod kill;
 mod least_rights;
 mod leaving;
 mod left_alone;
+mod migration;
+mod monitoring;
 mod namespaces;
 mod orphans;
 mod others_trouble;

@@ -52,6 +52,12 @@ async fn a_plain_secret_is_a_warning_or_refused() -> Result<()> {
     assert_eq!(conditions(&live, "InvalidSpecError"), Vec::<&str>::new());
     stage.place.wait(&secret, "is there", |live| live["data"]["password"].is_string()).await?;
     ensure!(!stage.log()?.contains(VALUE));
+    // The doctor reads it from the report.
+    let report = json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "plain-strict"}});
+    let names_it = |report: &Value| report["plainSecrets"][0]["name"] == "db";
+    stage.place.wait(&report, "names the Secret", names_it).await?;
+    let shown = stage.plumb(&["doctor", "--app", "plain-strict"])?;
+    ensure!(shown.contains("SECRETS WITH THEIR VALUES IN GIT (1)") && !shown.contains(VALUE), "{shown}");
     Ok(())
 }
 

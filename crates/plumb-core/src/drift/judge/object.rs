@@ -9,9 +9,10 @@ use crate::drift::case::Case;
 use crate::drift::classes::{
     behind, blocked, hook_residue, orphan, shared_resource, unadopted, unstable_render,
 };
+use crate::drift::explained::Explained;
 use crate::drift::rules::{
     FINISHED_HOOK, FINISHED_JOB, NOT_IN_CLUSTER, NOT_IN_GIT, RANDOM_NAME, REFUSED, TRACKED_BY_OTHER_APP,
-    UNTRACKED, explain, explain_manifest, named,
+    UNTRACKED, explain, explain_forgiven, explain_manifest, named,
 };
 use crate::drift::{Attempt, DryRun, Evidence, LiveOwner, NotCompared, Outcome, Question};
 use crate::normalize::is_secret;
@@ -57,7 +58,7 @@ fn judge_pair(
     match &evidence.facts.owner {
         LiveOwner::ThisApp => {}
         LiveOwner::Nobody => {
-            return settle_pair(&case, named(UNTRACKED.name, unadopted::explain(&case, None)));
+            return settle_pair(&case, not_adopted(&case, None));
         }
         LiveOwner::App(owner) if evidence.facts.claims.iter().any(|claim| claim.app == owner) => {
             return settle(
@@ -66,7 +67,7 @@ fn judge_pair(
             );
         }
         LiveOwner::App(owner) => {
-            return settle_pair(&case, named(UNTRACKED.name, unadopted::explain(&case, Some(owner))));
+            return settle_pair(&case, not_adopted(&case, Some(owner)));
         }
     }
     let doubtful = !case.comparison.differences.is_empty() || !case.comparison.unknown.is_empty();
@@ -81,6 +82,13 @@ fn judge_pair(
         return Outcome::Ask(questions);
     }
     settle_pair(&case, explained)
+}
+
+/// No app that renders it tracks it.
+fn not_adopted(case: &Case<'_>, former_owner: Option<&str>) -> Vec<Explained> {
+    let mut found = named(UNTRACKED.name, unadopted::explain(case, former_owner));
+    found.extend(explain_forgiven(case));
+    found
 }
 
 /// Git asks for it, and the cluster does not have it.

@@ -58,6 +58,16 @@ pub(in crate::drift) fn explain(case: &Case<'_>) -> Vec<Explained> {
     found
 }
 
+/// What means nothing and stays when an object is adopted: Git writes the same in another way.
+pub(in crate::drift) fn explain_forgiven(case: &Case<'_>) -> Vec<Explained> {
+    let ignored = case.evidence.rules.of(case.evidence.key, Some(case.desired), Some(case.live));
+    let ignored = IgnoredFields::new(case, ignored);
+    let forgiven = case.comparison.forgiven.iter();
+    let forgiven = forgiven.filter(|known| !ignored.has_field(case, &known.path, &known.desired_path));
+    let explained = forgiven.filter_map(|known| rule_on_forgiven(case, known).explained());
+    explained.filter(|explained| !explained.counts).collect()
+}
+
 /// With `ServerSideDiff=true` and `IncludeMutationWebhook=true`: what admission would change if the object were written now.
 fn pending_admission_changes(case: &Case<'_>, found: &[Explained]) -> Vec<Explained> {
     let options = case.evidence.options;

@@ -13,7 +13,7 @@ mod rule;
 mod whole_object;
 
 pub use catalog::{RuleGroup, rule_groups};
-pub(super) use explain::explain;
+pub(super) use explain::{explain, explain_forgiven};
 pub(super) use object::explain_manifest;
 pub use rule::RuleInfo;
 pub(super) use rule::named;

@@ -8,6 +8,7 @@ use plumb_crd::drift_report::DriftFinding;
 use plumb_engine::Judged;
 use serde_json::Value;
 
+use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -95,6 +96,11 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             context.out.note(&format!("not compared: {why}"));
         }
         let masks = Masks::read(context, &client).await;
+        let objects =
+            judged.values().flat_map(|object| [object.live.as_deref(), object.desired.as_ref()]).flatten();
+        let all_kinds = context.client_of_all_kinds().await?;
+        let there = cluster_of(context, &all_kinds, &application).await?;
+        let masks = masks.with_passwords(&there, objects).await?;
         let shown =
             judged.values().filter(|object| show_judged(context.out, object, args.all, &masks)).count();
         shown > 0 || !denied.is_empty()

@@ -41,9 +41,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let home = context.client_of_all_kinds().await?;
     let (_, application) = args.app.read(context, &home).await?;
     let client = cluster_of(context, &home, &application).await?;
-    let masks = Masks::read(context, &home).await;
-    for object in args.choice.find(context, &client, &application).await? {
-        show(context, args, &object, &masks)?;
+    let objects = args.choice.find(context, &client, &application).await?;
+    let masks = Masks::read(context, &home).await.with_passwords(&client, objects.iter()).await?;
+    for object in &objects {
+        show(context, args, object, &masks)?;
     }
     Ok(ExitCode::Success)
 }

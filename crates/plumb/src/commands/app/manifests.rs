@@ -1,5 +1,6 @@
 //! `plumb app manifests`
 
+use plumb_core::object::Manifest;
 use serde_json::Value;
 
 use crate::connect::cluster_of;
@@ -40,15 +41,17 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         }
         return live(context, args).await;
     }
-    let client = context.client().await?;
-    let (_, application) = args.app.read(context, &client).await?;
+    let home = context.client_of_all_kinds().await?;
+    let (_, application) = args.app.read(context, &home).await?;
     let inspector = args.render.open(context).await?;
     let rendered = render_here::gather(&inspector, &application, &args.revision_override).await?;
-    let masks = Masks::read(context, &client).await;
     let desired = rendered.desired();
     let objects = desired.objects.values().map(|object| &object.manifest);
     let hooks = desired.hooks.iter().map(|hook| &hook.manifest);
-    for manifest in objects.chain(hooks) {
+    let all: Vec<&Manifest> = objects.chain(hooks).collect();
+    let client = cluster_of(context, &home, &application).await?;
+    let masks = Masks::read(context, &home).await.with_passwords(&client, all.iter().copied()).await?;
+    for manifest in all {
         print(context, manifest.value().clone(), &masks);
     }
     for problem in &desired.problems {
@@ -61,11 +64,13 @@ async fn live(context: &Context, args: &Args) -> Result<ExitCode, CommandError> 
     let home = context.client_of_all_kinds().await?;
     let (_, application) = args.app.read(context, &home).await?;
     let client = cluster_of(context, &home, &application).await?;
-    let masks = Masks::read(context, &home).await;
+    let mut objects = Vec::new();
     for state in object_rows(&application) {
-        if let Some(object) = object::read(&client, &state).await? {
-            print(context, describe::readable(&object), &masks);
-        }
+        objects.extend(object::read(&client, &state).await?);
+    }
+    let masks = Masks::read(context, &home).await.with_passwords(&client, objects.iter()).await?;
+    for object in &objects {
+        print(context, describe::readable(object), &masks);
     }
     Ok(ExitCode::Success)
 }

@@ -6,11 +6,13 @@ use plumb_crd::ApplicationSet;
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::{Value, json};
 
-use super::set::parse;
+use super::set::{parse, read, wait};
 use crate::context::{Context, change, create};
 use crate::edit::file::read_text;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::output::Format;
+use crate::view::describe;
 
 /// Create `ApplicationSets` from files.
 ///
@@ -26,6 +28,12 @@ pub(crate) struct Args {
     /// Only check the files.
     #[arg(long)]
     dry_run: bool,
+    /// Wait until the Applications are generated. A set with an error is waited for until the error is gone.
+    #[arg(long)]
+    wait: bool,
+    /// Output format.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
 }
 
 /// The sets in a file.
@@ -98,6 +106,23 @@ async fn write(
             "updated"
         }
     };
-    context.out.print(&format!("ApplicationSet '{name}' {result}"));
+    if args.wait && !args.dry_run {
+        wait(context, client, &target, |set| set.is_some_and(is_up_to_date)).await?;
+    }
+    match args.output {
+        Format::Wide => context.out.print(&format!("ApplicationSet '{name}' {result}")),
+        Format::Name => context.out.print(name),
+        Format::Json | Format::Yaml if args.dry_run => context.out.object(args.output, manifest.value())?,
+        Format::Json | Format::Yaml => {
+            let live = read(client, &target).await?;
+            context.out.object(args.output, &describe::readable(&live))?;
+        }
+    }
     Ok(())
+}
+
+/// Did plumb generate the Applications of what the set says now?
+fn is_up_to_date(set: &ApplicationSet) -> bool {
+    let mut conditions = set.status.conditions.iter();
+    conditions.any(|condition| condition.condition_type == "ResourcesUpToDate" && condition.status == "True")
 }

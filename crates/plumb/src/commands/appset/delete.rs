@@ -1,6 +1,8 @@
 //! `plumb appset delete`
 
-use super::set::{read, target};
+use plumb_kube::Target;
+
+use super::set::{read, target, wait};
 use crate::context::{Context, delete, without_children};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -20,6 +22,9 @@ pub(crate) struct Args {
     /// Do not ask for confirmation.
     #[arg(long, short = 'y')]
     yes: bool,
+    /// Wait until the sets are gone.
+    #[arg(long)]
+    wait: bool,
     /// Namespace of the sets [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     appset_namespace: Option<String>,
@@ -39,6 +44,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             continue;
         }
         delete(&client, &object, &without_children()).await?;
+        if args.wait {
+            let target = Target::of(&object).ok_or_else(|| CommandError::new("the set has no name"))?;
+            wait(context, &client, &target, |set| set.is_none()).await?;
+        }
         context.out.print(&format!("applicationset '{name}' deleted"));
     }
     Ok(ExitCode::Success)

@@ -11,13 +11,13 @@ use plumb_kube::Selection;
 use serde_json::{Value, json};
 
 use super::create::sets_in;
-use super::offline::Offline;
 use crate::context::Context;
 use crate::edit::file::read_text;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
+use crate::repository::Offline;
 
 /// Show what an `ApplicationSet` generates, from files and without changing anything.
 ///
@@ -27,9 +27,12 @@ use crate::output::Format;
 /// Example: `plumb appset generate teams.yaml --clusters clusters.yaml --repo .`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// File with one `ApplicationSet`; `-` is standard input.
-    #[arg(value_name = "FILE")]
-    file: String,
+    /// Files with `ApplicationSets`; `-` is standard input.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+    /// Namespace of a set whose file names none [default: the control plane's].
+    #[arg(long, short = 'N', value_name = "NAMESPACE")]
+    appset_namespace: Option<String>,
     /// File with cluster Secrets, or a list of `{name, server, labels, annotations}`.
     #[arg(long, value_name = "FILE")]
     clusters: Option<String>,
@@ -45,42 +48,54 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
-    let mut sets = sets_in(&read_text(&args.file)?)?;
-    let [set] = sets.as_mut_slice() else {
-        return Err(CommandError::usage("the file has several ApplicationSets: give one at a time"));
-    };
-    if set["metadata"]["namespace"].as_str().is_none_or(str::is_empty) {
-        set["metadata"]["namespace"] = json!(context.namespace());
-    }
-    let set = ApplicationSet::from_json(set)
-        .map_err(|error| CommandError::because("read the ApplicationSet", error))?;
     let clusters = args.clusters.as_deref().map(read_text).transpose()?;
     let offline = Offline::new(clusters.as_deref(), &args.repo)?;
-    let settings = Settings {
+    let namespace = args.appset_namespace.as_deref().unwrap_or(context.namespace());
+    let mut sets = Vec::new();
+    for file in &args.files {
+        sets.extend(sets_in(&read_text(file)?)?);
+    }
+    let mut all = Vec::new();
+    let mut code = ExitCode::Success;
+    for mut set in sets {
+        if set["metadata"]["namespace"].as_str().is_none_or(str::is_empty) {
+            set["metadata"]["namespace"] = json!(namespace);
+        }
+        let set = ApplicationSet::from_json(&set)
+            .map_err(|error| CommandError::because("read the ApplicationSet", error))?;
+        let generated = generate(&set, &offline, &settings()).map_err(|error| {
+            let what = format!("generate the Applications of {}", set.metadata.name);
+            CommandError::because(what, error)
+        })?;
+        if args.diff {
+            if show_diff(context, &set, &offline, &generated).await? != ExitCode::Success {
+                code = ExitCode::No;
+            }
+        } else {
+            all.extend(generated.applications.iter().map(complete));
+        }
+    }
+    match args.output {
+        _ if args.diff => {}
+        Format::Json | Format::Yaml => context.out.object(args.output, &Value::Array(all))?,
+        Format::Name | Format::Wide => {
+            for application in &all {
+                context.out.print(application["metadata"]["name"].as_str().unwrap_or_default());
+            }
+        }
+    }
+    Ok(code)
+}
+
+fn settings() -> Settings {
+    Settings {
         new_git_file_globbing: false,
         include_hidden_directories: false,
         limits: plumb_gotemplate::Limits::default(),
         total: Total::default(),
         now: jiff::Timestamp::now(),
         seed: [0; 32],
-    };
-    let generated = generate(&set, &offline, &settings)
-        .map_err(|error| CommandError::because("generate the Applications", error))?;
-    if args.diff {
-        return show_diff(context, &set, &offline, &generated).await;
     }
-    match args.output {
-        Format::Json | Format::Yaml => {
-            let all = generated.applications.iter().map(complete).collect();
-            context.out.object(args.output, &Value::Array(all))?;
-        }
-        Format::Name | Format::Wide => {
-            for application in &generated.applications {
-                context.out.print(application["metadata"]["name"].as_str().unwrap_or_default());
-            }
-        }
-    }
-    Ok(ExitCode::Success)
 }
 
 fn complete(application: &Value) -> Value {

@@ -1,5 +1,7 @@
 //! `plumb appset get`
 
+use serde_json::json;
+
 use super::set::{parse, read, target};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -21,6 +23,9 @@ pub(crate) struct Args {
     /// Namespace of the set [default: the control plane's].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     appset_namespace: Option<String>,
+    /// Also show the generators and the parameters that they start from.
+    #[arg(long)]
+    show_params: bool,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -65,5 +70,9 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         .collect();
     context.out.print("");
     context.out.table(&["APPLICATION", "STATUS", "HEALTH", "ROLLOUT"], &rows);
+    if args.show_params {
+        context.out.print("");
+        context.out.object(Format::Yaml, &json!({"generators": object.value()["spec"]["generators"]}))?;
+    }
     Ok(ExitCode::Success)
 }

@@ -4,7 +4,6 @@ mod set;
 mod confirm_deletion;
 mod create;
 mod delete;
-mod offline;
 mod generate;
 mod get;
 mod list;

@@ -2,7 +2,7 @@
 
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_crd::ApplicationSet;
-use plumb_kube::{ClusterClient, Target};
+use plumb_kube::{ClusterClient, ObjectEvent, Selection, Target};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -36,4 +36,39 @@ pub(super) fn parse(object: &Manifest) -> Result<ApplicationSet, CommandError> {
     let name = object.name().unwrap_or_default().to_owned();
     ApplicationSet::from_json(object.value())
         .map_err(|error| CommandError::because(format!("read ApplicationSet {name}"), error))
+}
+
+/// Follows a set until it is as wanted. `None` means that it is gone.
+pub(super) async fn wait(
+    context: &Context,
+    client: &ClusterClient,
+    target: &Target,
+    is_wanted: impl Fn(Option<&ApplicationSet>) -> bool,
+) -> Result<(), CommandError> {
+    let failed = |error| CommandError::api(format!("watch ApplicationSet {}", target.name), error);
+    let selection = Selection {
+        namespace: target.namespace.clone(),
+        fields: Some(format!("metadata.name={}", target.name)),
+        ..Selection::default()
+    };
+    let mut events = client.watch_objects(&target.gvk, selection).map_err(failed)?;
+    let mut seen = false;
+    while let Some(event) = events.next().await {
+        let is_met = match event {
+            ObjectEvent::Seen(manifest) => {
+                seen = true;
+                is_wanted(Some(&parse(&manifest)?))
+            }
+            ObjectEvent::Gone { .. } => is_wanted(None),
+            ObjectEvent::Listed => !seen && is_wanted(None),
+            ObjectEvent::Trouble(trouble) => {
+                context.out.note(&format!("note: {trouble}"));
+                false
+            }
+        };
+        if is_met {
+            return Ok(());
+        }
+    }
+    Err(CommandError::new(format!("the watch of ApplicationSet {} ended", target.name)))
 }

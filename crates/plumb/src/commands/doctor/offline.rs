@@ -1,9 +1,10 @@
 //! What files say, without a cluster.
 
 use jiff::Timestamp;
-use plumb_core::doctor::{AppFacts, StatusOf, plain_secrets};
+use plumb_core::doctor::{AppFacts, StatusOf};
 use plumb_core::drift::Finding;
 use plumb_core::dump::unhealthy;
+use plumb_core::secrets::plain_secrets;
 use plumb_crd::Application;
 
 use crate::context::Context;

@@ -7,6 +7,7 @@ use plumb_core::app::AppId;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::yaml::{Limits, parse_documents_bytes};
 use plumb_crd::Application;
+use serde_json::Value;
 
 use super::place::FilePlace;
 
@@ -25,6 +26,8 @@ struct Found {
     place: FilePlace,
     namespace: Option<String>,
     line: usize,
+    /// The directories of its sources.
+    paths: Vec<String>,
 }
 
 /// The document of an Application.
@@ -77,9 +80,15 @@ impl ApplicationFiles {
                     place: place.clone(),
                     namespace: manifest.namespace().map(str::to_owned),
                     line: document.line,
+                    paths: paths(manifest.value()),
                 });
             }
         }
+    }
+
+    /// The directories of all sources that the files name.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.found.values().flatten().flat_map(|found| &found.paths).map(String::as_str)
     }
 
     /// The document of an app; in words, why there is none.
@@ -106,4 +115,11 @@ impl ApplicationFiles {
             }),
         }
     }
+}
+
+fn paths(application: &Value) -> Vec<String> {
+    let spec = &application["spec"];
+    let many = spec["sources"].as_array().into_iter().flatten();
+    let sources = std::iter::once(&spec["source"]).chain(many);
+    sources.filter_map(|source| Some(source["path"].as_str()?.to_owned())).collect()
 }

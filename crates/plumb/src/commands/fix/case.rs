@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin, Scopes};
 use plumb_core::drift::{DriftClass, Finding};
-use plumb_core::fix::{Action, FixGoal, IgnoreEntry, ObjectChange, Subject, propose};
+use plumb_core::fix::{Action, FixGoal, IgnoreEntry, ObjectChange, Subject, is_shown_by_argo_cd, propose};
 use plumb_core::object::{Manifest, ObjectKey};
 use serde_json::Value;
 
+use super::keepers::Keepers;
 use crate::local::LocalSource;
 use crate::select::resource_filter::ResourceFilter;
 use crate::view::rows::ObjectRow;
@@ -57,6 +58,7 @@ pub(super) struct Wanted<'args> {
     pub(super) classes: &'args [DriftClass],
     pub(super) kinds: &'args [String],
     pub(super) keep_live: &'args [ResourceFilter],
+    pub(super) keepers: &'args Keepers,
 }
 
 impl Wanted<'_> {
@@ -145,6 +147,15 @@ pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
                     live: object.live.as_ref(),
                     is_red_in_argo_cd: object.is_red,
                     keeps_live: wanted.keeps(&finding.key),
+                    keeper: match finding.class {
+                        DriftClass::SharedResource => wanted.keepers.of(case, &finding.key),
+                        _ => None,
+                    },
+                    is_asked_for: wanted.classes.contains(&finding.class),
+                    is_alone: object
+                        .findings
+                        .iter()
+                        .all(|other| other.class == finding.class || !is_shown_by_argo_cd(other, desired)),
                 };
                 for proposal in propose(&subject, case.goal) {
                     let (class, key) = (proposal.class, proposal.key);

@@ -30,15 +30,18 @@ pub(super) struct Wanted<'args> {
     pub(super) goal: Option<FixGoal>,
 }
 
-/// One case per app with a source that has a working copy. An app that cannot be rendered is named, and costs the others
-/// nothing.
+/// One case per app with a source that has a working copy, and the directories of all apps. An app that cannot be rendered
+/// is named, and costs the others nothing.
 pub(super) async fn cases(
     context: &Context,
     render: &RenderArgs,
     wanted: &Wanted<'_>,
-) -> Result<Vec<Case>, CommandError> {
+) -> Result<(Vec<Case>, Vec<String>), CommandError> {
     let client = context.client_of_all_kinds().await?;
     let (applications, objects) = applications(context, &client, wanted).await?;
+    let paths =
+        objects.iter().filter_map(|object| to_app(&Application::from_json(object.value()).ok()?).ok());
+    let paths = paths.flat_map(|app| app.sources).filter_map(|source| source.path).collect();
     let has_engine = engine_runs(context, &client).await;
     let judging = Judging { context, client: &client, wanted, has_engine };
     let mut prepared = Vec::new();
@@ -64,7 +67,7 @@ pub(super) async fn cases(
             None => {}
         }
     }
-    Ok(cases)
+    Ok((cases, paths))
 }
 
 /// The wanted Applications, and all of them as the cluster has them.

@@ -1,9 +1,11 @@
 //! `plumb fix`
 
 mod application_files;
+mod bases;
 mod case;
 mod cluster;
 mod commits;
+mod keepers;
 mod merge_request;
 mod offline;
 mod place;

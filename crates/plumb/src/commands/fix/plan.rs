@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin};
 use plumb_core::drift::DriftClass;
 use plumb_core::fix::{
     Action, IgnoreEntry, ObjectChange, drop_document, edit_file, locate, prove, prove_dropped, same_places,
+    still_there,
 };
 use plumb_core::source::RepoPath;
 use plumb_core::yaml::{Limits, parse_documents_bytes};
 use plumb_render::Freshness;
+use serde_json::Value;
 
 use super::application_files::ApplicationFiles;
+use super::bases::Bases;
 use super::case::{Advice, Case, Unit, UnitChange};
 use super::place::FilePlace;
 use crate::local::{LocalRenderer, LocalSource, desired_set};
@@ -56,9 +61,17 @@ pub(super) fn plan(
     units: &[Unit],
     renderer: &LocalRenderer,
     applications: &ApplicationFiles,
+    bases: &Bases,
 ) -> Plan {
-    let mut planner =
-        Planner { cases, renderer, applications, current: Contents::new(), plan: Plan::default() };
+    let mut planner = Planner {
+        cases,
+        renderer,
+        applications,
+        bases,
+        current: Contents::new(),
+        untouched: BTreeMap::new(),
+        plan: Plan::default(),
+    };
     let classes: BTreeSet<DriftClass> = units.iter().map(|unit| unit.class).collect();
     for class in classes {
         let before = planner.current.clone();
@@ -82,6 +95,9 @@ pub(super) struct Planner<'cases> {
     cases: &'cases [Case],
     renderer: &'cases LocalRenderer,
     applications: &'cases ApplicationFiles,
+    bases: &'cases Bases,
+    /// Renders of the working copies as they are, by the app and the place of the source.
+    untouched: BTreeMap<(AppId, usize), Arc<DesiredSet>>,
     /// The files that were read, as they are so far.
     pub(super) current: Contents,
     plan: Plan,
@@ -195,7 +211,7 @@ impl<'cases> Planner<'cases> {
             let mut changed: Vec<(&Unit, &ObjectChange)> = Vec::new();
             let mut left: Vec<(&Unit, String)> = Vec::new();
             for (unit, change) in units {
-                match self.edit(source, unit, change, &before) {
+                match self.edit((case, source), unit, change, &before) {
                     Ok(true) => changed.push((unit, change)),
                     Ok(false) => {}
                     Err(why) => left.push((unit, why)),
@@ -228,17 +244,46 @@ impl<'cases> Planner<'cases> {
     /// Changes one document. Returns whether the file is another one now.
     fn edit(
         &mut self,
-        source: &LocalSource,
+        (case, source): (&Case, &LocalSource),
         unit: &Unit,
         change: &ObjectChange,
         rendered: &DesiredSet,
     ) -> Result<bool, String> {
         if let (UnitChange::Edit(_, compared), Some(object)) = (&unit.change, rendered.objects.get(&unit.key))
         {
-            same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
+            self.in_place((case, source), compared, object.manifest.value(), change)?;
         }
-        let place = own_file(source, &change.origin.file)?;
+        let place = match own_file(source, &change.origin.file) {
+            Ok(place) => place,
+            // A base that nothing else uses is the app's own, wherever it is.
+            Err(why) => self.bases.only_of(source, &change.origin.file).ok_or(why)?,
+        };
         self.write(&place, change)
+    }
+
+    /// The working copy says what was compared with the cluster, and no other change of this run changed the place.
+    pub(super) fn in_place(
+        &mut self,
+        (case, source): (&Case, &LocalSource),
+        compared: &Value,
+        now: &Value,
+        change: &ObjectChange,
+    ) -> Result<(), String> {
+        let untouched = self.untouched(case, source)?;
+        let object = untouched.objects.get(&change.key);
+        let object = object.ok_or_else(|| format!("the render does not have {}", change.key))?;
+        same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
+        still_there(object.manifest.value(), now, change).map_err(|why| why.to_string())
+    }
+
+    fn untouched(&mut self, case: &Case, source: &LocalSource) -> Result<Arc<DesiredSet>, String> {
+        let key = (case.id.clone(), source.index);
+        if let Some(known) = self.untouched.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let rendered = Arc::new(self.render_with(case, source, BTreeMap::new())?);
+        self.untouched.insert(key, Arc::clone(&rendered));
+        Ok(rendered)
     }
 
     fn write(&mut self, place: &FilePlace, change: &ObjectChange) -> Result<bool, String> {
@@ -291,6 +336,15 @@ impl<'cases> Planner<'cases> {
         let root = source.root.canonicalize().unwrap_or_else(|_| source.root.clone());
         let edits = self.current.iter().filter(|(place, _)| place.root == root);
         let edits = edits.map(|(place, content)| (place.path.clone(), content.clone())).collect();
+        self.render_with(case, source, edits)
+    }
+
+    fn render_with(
+        &self,
+        case: &Case,
+        source: &LocalSource,
+        edits: BTreeMap<RepoPath, Vec<u8>>,
+    ) -> Result<DesiredSet, String> {
         let rendered =
             self.renderer.render(source, edits, Freshness::Cached).map_err(|error| error.message())?;
         Ok(desired_set(&rendered, &case.instance, case.namespace.as_deref(), &case.scopes))

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use plumb_core::drift::DriftClass;
 use plumb_core::fix::FixGoal;
+use plumb_core::source::RepoPath;
 
 use super::application_files::ApplicationFiles;
+use super::bases::Bases;
 use super::case::{Case, Unit, Wanted, proposals};
+use super::keepers::Keepers;
 use super::plan::{Plan, plan};
 use super::{cluster, commits, merge_request, offline, show, write};
 use crate::context::Context;
@@ -28,12 +31,14 @@ use crate::select::resource_filter::ResourceFilter;
 /// proved is left to you, with an instruction.
 ///
 /// What a chart renders is changed in its values if one of them certainly is the field, else in the one line of the
-/// template that says it; what an overlay renders is changed by a patch in the overlay. An object that two apps render is
-/// removed from the Git of the app that does not own it.
+/// template that says it; what an overlay renders is changed in its base if only this app uses it, else by a patch in the
+/// overlay. An object that two apps render is removed from the Git of the app that does not own it, or of the one that
+/// you choose.
 ///
 /// Without --patch, --yes or --branch it asks for every change. Nothing is pushed without --push.
 ///
 /// Examples: `plumb fix --patch`, `plumb fix --app shop --class PhantomDefault --yes`,
+/// `plumb fix --class SharedResource --keep-in shop --branch one-owner`,
 /// `plumb fix --repo https://git.example.com/shop.git=../shop --branch less-noise`,
 /// `plumb fix --live dump.yaml --desired deploy/shop --patch`
 #[derive(Debug, clap::Args)]
@@ -51,6 +56,10 @@ pub(crate) struct Args {
     /// Take over what was edited in the cluster, for these objects: `GROUP:KIND:[NAMESPACE/]NAME`.
     #[arg(long, value_name = "OBJECT")]
     keep_live: Vec<ResourceFilter>,
+    /// For objects that several apps render: this app keeps them, and they are removed from the Git of the others
+    /// [default: the app that owns the object].
+    #[arg(long, value_name = "APP", add = crate::complete::apps())]
+    keep_in: Vec<String>,
     /// Whose verdict shall become green [default: that of the engine that reconciles the app].
     #[arg(long = "for", value_enum, value_name = "ENGINE")]
     goal: Option<Goal>,
@@ -103,19 +112,30 @@ impl Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let renderer = LocalRenderer::new(&args.render)?;
     let checkouts = Checkouts::parse("--repo", &args.repo)?;
-    let cases = cases(context, args, &renderer, &checkouts).await?;
-    let wanted = Wanted { classes: &args.class, kinds: &args.kind, keep_live: &args.keep_live };
+    let (cases, known) = cases(context, args, &renderer, &checkouts).await?;
+    let mut keepers = Keepers::given(&cases, &args.keep_in)?;
+    let asks = !args.patch && !args.yes && args.branch.is_none();
+    if asks && (args.class.is_empty() || args.class.contains(&DriftClass::SharedResource)) {
+        keepers.ask(context, &cases)?;
+    } else {
+        keepers.note_order(context, &cases);
+    }
+    let wanted =
+        Wanted { classes: &args.class, kinds: &args.kind, keep_live: &args.keep_live, keepers: &keepers };
     let proposed = proposals(&cases, &wanted);
-    let applications = ApplicationFiles::search(&roots(args, &cases, &checkouts));
-    let mut planned = plan(&cases, &proposed.units, &renderer, &applications);
+    let roots = roots(args, &cases, &checkouts);
+    let applications = ApplicationFiles::search(&roots);
+    let bases = Bases::search(&roots, directories(&cases, &known, &applications));
+    let planner = |units: &[Unit]| plan(&cases, units, &renderer, &applications, &bases);
+    let mut planned = planner(&proposed.units);
     if !args.patch {
         // Before any question: what could not be written is not worth one.
         commits::ready(&planned, args.branch.as_deref())?;
     }
-    if !args.patch && !args.yes && args.branch.is_none() {
-        let chosen = choose(context, &planned, &cases, &renderer, &applications)?;
+    if asks {
+        let chosen = choose(context, &planned, &cases, &planner)?;
         let refused = std::mem::take(&mut planned.refused);
-        planned = plan(&cases, &chosen, &renderer, &applications);
+        planned = planner(&chosen);
         planned.refused = refused;
     }
     let advice: Vec<_> = proposed.advice.iter().chain(&planned.refused).cloned().collect();
@@ -140,12 +160,21 @@ fn roots(args: &Args, cases: &[Case], checkouts: &Checkouts) -> BTreeSet<PathBuf
     sources.chain(given.filter_map(|path| path.canonicalize().ok())).collect()
 }
 
+/// Every directory that an app is rendered from, as far as it is known.
+fn directories(cases: &[Case], known: &[String], applications: &ApplicationFiles) -> BTreeSet<RepoPath> {
+    let of_cases = cases.iter().flat_map(|case| case.sources.values());
+    let of_cases = of_cases.map(|source| source.source.path.as_deref().unwrap_or("."));
+    let all = of_cases.chain(known.iter().map(String::as_str)).chain(applications.paths());
+    all.filter_map(|path| RepoPath::root().join(path).ok()).collect()
+}
+
+/// The apps, and the directories of all apps of the cluster.
 async fn cases(
     context: &Context,
     args: &Args,
     renderer: &LocalRenderer,
     checkouts: &Checkouts,
-) -> Result<Vec<Case>, CommandError> {
+) -> Result<(Vec<Case>, Vec<String>), CommandError> {
     if args.offline.is_given() {
         let mut cases = offline::cases(context, &args.offline, renderer, args.goal())?;
         let is_it = |case: &Case, name: &String| *name == case.id.name || *name == case.id.to_string();
@@ -155,7 +184,7 @@ async fn cases(
                 .hint(format!("the directories are {}", names.join(", "))));
         }
         cases.retain(|case| args.app.is_empty() || args.app.iter().any(|name| is_it(case, name)));
-        return Ok(cases);
+        return Ok((cases, Vec::new()));
     }
     let wanted = cluster::Wanted {
         apps: &args.app,
@@ -171,8 +200,7 @@ fn choose(
     context: &Context,
     planned: &Plan,
     cases: &[Case],
-    renderer: &LocalRenderer,
-    applications: &ApplicationFiles,
+    planner: &dyn Fn(&[Unit]) -> Plan,
 ) -> Result<Vec<Unit>, CommandError> {
     let mut chosen = Vec::new();
     let mut takes_all = false;
@@ -181,7 +209,7 @@ fn choose(
             chosen.push(unit.clone());
             continue;
         }
-        let alone = plan(cases, std::slice::from_ref(unit), renderer, applications);
+        let alone = planner(std::slice::from_ref(unit));
         show::print_diff(context, &show::diff(&alone.before, &alone.after()));
         match answer(&show::question(unit, cases))? {
             Answer::Yes => chosen.push(unit.clone()),

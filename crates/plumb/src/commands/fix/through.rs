@@ -2,7 +2,7 @@
 
 use plumb_core::app::SourceTool;
 use plumb_core::desired::DesiredSet;
-use plumb_core::fix::{ObjectChange, literal_line, overlay_patch, prove, same_places, value_candidates};
+use plumb_core::fix::{ObjectChange, literal_line, overlay_patch, prove, value_candidates};
 use plumb_core::yaml::{Limits, Operation, edit_document, parse_documents_bytes};
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::plan::{Planner, own_file};
 use crate::local::LocalSource;
 
 /// The names of a kustomization.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+pub(super) const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// Each candidate costs up to two renders.
 const MAX_CANDIDATES: usize = 12;
 
@@ -31,7 +31,7 @@ impl<'cases> Planner<'cases> {
         let before = self.render(at.0, at.1)?;
         let rendered = before.objects.get(&change.key);
         let rendered = rendered.ok_or_else(|| format!("the render does not have {}", change.key))?;
-        same_places(compared, rendered.manifest.value(), change).map_err(|why| why.to_string())?;
+        self.in_place(at, compared, rendered.manifest.value(), change)?;
         let folder = at.1.source.path.as_deref().unwrap_or(".").to_owned();
         let has = |name: &str| at.1.root.join(&folder).join(name).is_file();
         if let Some(name) = KUSTOMIZATIONS.into_iter().find(|name| has(name)) {

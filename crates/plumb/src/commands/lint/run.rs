@@ -21,10 +21,10 @@ use crate::repository::{
 
 /// Check a repository before it is merged, without a cluster.
 ///
-/// Finds the Applications in the files of the repository, renders them, and says what will look wrong or go wrong:
-/// fields that the API server does not know, values that differ without meaning, objects in two apps, plain Secrets,
-/// waves that are never reached. A directory without Applications is one app. With --base it also says what the merge
-/// deletes, restarts and cannot change.
+/// Finds the Applications in the files of the repository, and those that its sets generate. Renders them, and says what
+/// will look wrong or go wrong: fields that the API server does not know, values that differ without meaning, objects in
+/// two apps, plain Secrets, waves that are never reached. A directory without Applications is one app. With --base it
+/// also says what the merge deletes, restarts and cannot change.
 ///
 /// Schemas come from the CRDs in the files and from --schemas. Without the schema of a kind, unknown fields are not found.
 ///
@@ -46,6 +46,9 @@ pub(crate) struct Args {
     /// Working copy of another repository that apps use: `REPO_URL=PATH`.
     #[arg(long, value_name = "REPO_URL=PATH")]
     repo: Vec<String>,
+    /// File with cluster Secrets, or a list of `{name, server, labels, annotations}`, for the generators of sets.
+    #[arg(long, value_name = "FILE")]
+    clusters: Option<String>,
     /// Only these rules, such as `PlainSecret`.
     #[arg(long, value_name = "RULE", value_parser = rule)]
     rule: Vec<LintRule>,
@@ -83,7 +86,8 @@ fn rule(name: &str) -> Result<LintRule, String> {
 
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let (root, targets) = Targets::read(&args.targets)?;
-    let renderer = RepositoryRenderer::new(&args.render, &args.repo, &args.kube_version)?;
+    let renderer = RepositoryRenderer::new(&args.render, &args.repo, &args.kube_version)?
+        .with_clusters(args.clusters.as_deref())?;
     let schemas = openapi(&args.schemas)?;
     let state = RepositoryState::on_disk(&root)?;
     let loaded = load(&renderer, &state, context.namespace(), &targets.directories, true).await;
@@ -168,14 +172,28 @@ fn merge(
     change
 }
 
-/// Is its source in another repository? Then nothing of it was checked.
+/// Is what it needs not here? Then nothing of it was checked.
 fn is_elsewhere(app: &RepositoryApp) -> bool {
-    matches!(app.failure, Some(Failure::Elsewhere(_)))
+    matches!(app.failure, Some(Failure::Elsewhere(_) | Failure::NeedsCluster(_)))
 }
 
 /// Says what was not checked.
 fn note_missing(context: &Context, schemas: &SchemaSet, loaded: &LoadedRepository) {
+    if !loaded.lack_clusters.is_empty() {
+        context.out.note(&format!(
+            "note: no clusters are known but in-cluster, for the generators of {}\n\
+             hint: --clusters FILE names them",
+            loaded.lack_clusters.join(", ")
+        ));
+    }
     for app in &loaded.apps {
+        if let Some(Failure::NeedsCluster(what)) = &app.failure {
+            context.out.note(&format!(
+                "note: {} is not checked: {what} cannot be asked without a cluster\n\
+                 hint: `plumb appset get` shows what it generated",
+                app.name
+            ));
+        }
         if let Some(Failure::Elsewhere(url)) = &app.failure {
             let url = plumb_core::project::shown_repo_url(url);
             context.out.note(&format!(

@@ -7,6 +7,7 @@ use futures::stream;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::orphans::KnownApp;
 use plumb_crd::Application;
+use plumb_crd::application::ResourceStatus;
 use plumb_kube::{ClusterClient, Selection, never_watched};
 
 use crate::context::Context;
@@ -74,11 +75,12 @@ pub(super) fn apps(context: &Context, cluster: &Cluster) -> Result<Vec<KnownApp>
         let is_here =
             matches!(destination.server.as_str(), "" | plumb_core::app::ClusterRef::IN_CLUSTER_SERVER)
                 && matches!(destination.name.as_str(), "" | plumb_core::app::ClusterRef::IN_CLUSTER_NAME);
-        let left =
-            application.status.resources.iter().filter(|resource| is_here && resource.requires_pruning);
+        // A hook that has run is in Git, and goes by its own policy.
+        let is_left = |resource: &&ResourceStatus| is_here && resource.requires_pruning && !resource.hook;
+        let left = application.status.resources.iter().filter(is_left);
         Some(KnownApp {
             instance: application.id().instance_name(context.namespace()),
-            orphans: left.map(plumb_crd::application::ResourceStatus::key).collect(),
+            orphans: left.map(ResourceStatus::key).collect(),
             id: application.id(),
         })
     });

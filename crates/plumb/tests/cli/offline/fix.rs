@@ -7,6 +7,7 @@ use plumb_testkit::git::GitRepo;
 
 use crate::golden::Said;
 use crate::shell::Shell;
+use crate::things::CRDS;
 
 /// A working copy, a dump, and the command line for both.
 struct Scene {
@@ -18,9 +19,7 @@ struct Scene {
 fn scene() -> Result<Scene> {
     let mut shell = Shell::new()?;
     let repo = GitRepo::new()?;
-    for (name, value) in [("user.name", "tester"), ("user.email", "tester@example.com")] {
-        repo.git(&["config", name, value])?;
-    }
+    repo.name_author()?;
     repo.commit(&[
         ("shop/all.yaml", SHOP.to_owned()),
         ("shop/windows.yaml", WINDOWS.replace('\n', "\r\n")),
@@ -68,10 +67,7 @@ fn fixes_are_proved_and_written_once() -> Result<()> {
     scene.plumb("--yes")?;
     // Both ways give the same files, with nothing but the intended lines changed.
     assert_eq!(scene.repo.git(&["diff", "less-noise"])?, "");
-    let all = SHOP
-        .replace("shop\n---", "shop\n  size: 1\n---")
-        .replace("{colour: red}", "{colour: red, size: 1}")
-        .replace("  replicas: 1\n", "");
+    let all = SHOP.replace("shop\n---", "shop\n  size: 1\n---").replace("  replicas: 1\n", "");
     assert_eq!(scene.text("shop/all.yaml")?, all);
     assert_eq!(scene.text("shop/windows.yaml")?, format!("{WINDOWS}  size: 1\n").replace('\n', "\r\n"));
     assert_eq!(scene.text("apps/shop.yaml")?, format!("{APPLICATION}{RULE}"));
@@ -198,29 +194,6 @@ items:
   kind: Thing
   metadata: {name: listed}
   spec: {colour: red, size: 1, ports: [{name: http}]}
-";
-
-const CRDS: &str = "\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: things.example.io}
-spec:
-  group: example.io
-  names: {kind: Thing, plural: things}
-  scope: Namespaced
-  versions:
-  - name: v1
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
-            type: object
-            properties:
-              size: {type: integer, default: 1}
-              colour: {type: string}
-              note: {type: string}
-              ports: {type: array, items: {type: object, properties: {name: {type: string}, protocol: {type: string, default: TCP}}}}
 ";
 
 const DUMP: &str = "\

@@ -166,6 +166,95 @@ fn a_folder_is_an_app_and_stays_in_its_repository() -> Result<()> {
     Ok(())
 }
 
+/// A set that generates an app for each folder of `tenants`, and one per cluster.
+const SETS: &str = "\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: tenants, namespace: argocd}
+spec:
+  goTemplate: true
+  goTemplateOptions: [missingkey=error]
+  generators:
+  - git: {repoURL: https://example.com/fork.git, revision: HEAD, directories: [{path: tenants/*}]}
+  template:
+    metadata: {name: '{{.path.basename}}'}
+    spec:
+      project: default
+      source: {repoURL: https://example.com/fork.git, path: '{{.path.path}}', targetRevision: HEAD}
+      destination: {server: https://kubernetes.default.svc, namespace: '{{.path.basename}}'}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: everywhere, namespace: argocd}
+spec:
+  generators:
+  - clusters: {selector: {matchLabels: {env: prod}}}
+  template:
+    metadata: {name: 'probe-{{name}}'}
+    spec:
+      project: default
+      source: {repoURL: https://example.com/fork.git, path: probe, targetRevision: HEAD}
+      destination: {name: '{{name}}', namespace: probe}
+";
+
+#[test]
+fn what_sets_generate_is_checked_like_applications() -> Result<()> {
+    let shell = Shell::new()?;
+    let repo = GitRepo::new()?;
+    let secret = "{apiVersion: v1, kind: Secret, metadata: {name: db}, stringData: {password: hunter2}}\n";
+    let claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}}\n";
+    repo.commit(&[
+        ("sets.yaml", SETS),
+        ("tenants/blue/a.yaml", claim),
+        ("tenants/red/a.yaml", secret),
+        ("probe/a.yaml", secret),
+    ])?;
+    let checkout = repo.path().display().to_string();
+    let lint = |more: &str| shell.quietly(&format!("plumb lint {checkout} --exit-code {more}"), &[], "");
+    let said = lint("")?;
+    ensure!(said.code == 1 && said.stdout.contains("tenants/red/a.yaml"), "{}{}", said.stdout, said.stderr);
+    ensure!(
+        said.stderr.contains("no clusters are known but in-cluster, for the generators of everywhere"),
+        "{}",
+        said.stderr
+    );
+    ensure!(!said.stdout.contains("probe/a.yaml"), "there is no such cluster: {}", said.stdout);
+    let clusters =
+        shell.file("clusters.yaml", "[{name: one, server: https://one.test, labels: {env: prod}}]")?;
+    let said = lint(&format!("--clusters {}", clusters.display()))?;
+    ensure!(said.stdout.contains("probe/a.yaml"), "{}{}", said.stdout, said.stderr);
+    ensure!(!said.stderr.contains("no clusters are known"), "{}", said.stderr);
+
+    // A folder that is removed is an app that is removed.
+    repo.git(&["branch", "base"])?;
+    repo.remove(&["tenants/blue/a.yaml"])?;
+    let said = shell.quietly(&format!("plumb diff {checkout} --from base"), &[], "")?;
+    ensure!(said.stdout.contains("blue"), "{}{}", said.stdout, said.stderr);
+
+    // Templates that fail are findings, and so are names that two sets generate.
+    repo.commit(&[("sets.yaml", SETS.replace(".path.path", ".path.wrong"))])?;
+    let said = lint("--rule NotRendered")?;
+    ensure!(said.code == 1 && said.stdout.contains("map has no entry for key \"wrong\""), "{}", said.stdout);
+    let twice = SETS.replace("probe-{{name}}", "red");
+    let twice = twice.replace(
+        "clusters: {selector: {matchLabels: {env: prod}}}",
+        "list: {elements: [{name: in-cluster}]}",
+    );
+    repo.commit(&[("sets.yaml", twice)])?;
+    let said = lint("--rule NotRendered")?;
+    ensure!(said.code == 1 && said.stdout.contains("generates the Application red, too"), "{}", said.stdout);
+    let plugin =
+        SETS.replace("clusters: {selector: {matchLabels: {env: prod}}}", "plugin: {configMapRef: {name: x}}");
+    repo.commit(&[("sets.yaml", plugin)])?;
+    let said = lint("--rule NotRendered")?;
+    ensure!(
+        said.code == 0 && said.stderr.contains("ApplicationSet everywhere is not checked"),
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}
+
 /// The commands in the files for CI systems are commands of plumb.
 #[test]
 fn the_hook_and_the_templates_run() -> Result<()> {

@@ -14,12 +14,12 @@ use serde_json::Value;
 use crate::error::CommandError;
 
 /// Most files of a directory.
-const MOST_FILES: usize = 100_000;
+pub(super) const MOST_FILES: usize = 100_000;
 /// Longest file of parameters.
 const LONGEST_FILE: u64 = 4 << 20;
 
 /// Files instead of a cluster and Git servers.
-pub(super) struct Offline {
+pub(crate) struct Offline {
     clusters: Vec<ClusterRecord>,
     root: PathBuf,
     tree: GitTree,
@@ -27,7 +27,7 @@ pub(super) struct Offline {
 
 impl Offline {
     /// `clusters` is a file with cluster Secrets, or with maps of `name`, `server`, `labels` and `annotations`.
-    pub(super) fn new(clusters: Option<&str>, root: &Path) -> Result<Self, CommandError> {
+    pub(crate) fn new(clusters: Option<&str>, root: &Path) -> Result<Self, CommandError> {
         let mut tree = GitTree::default();
         walk(root, root, &mut tree).map_err(|error| {
             CommandError::because(format!("read the directory {}", root.display()), error)
@@ -36,12 +36,13 @@ impl Offline {
     }
 
     /// The clusters of the file.
-    pub(super) fn clusters(&self) -> &[ClusterRecord] {
+    pub(crate) fn clusters(&self) -> &[ClusterRecord] {
         &self.clusters
     }
 }
 
-fn records(text: &str) -> Result<Vec<ClusterRecord>, CommandError> {
+/// The clusters of a file: cluster Secrets, or maps of `name`, `server`, `labels` and `annotations`.
+pub(super) fn records(text: &str) -> Result<Vec<ClusterRecord>, CommandError> {
     let documents = parse_documents(text, &Limits::default())
         .map_err(|error| CommandError::because("read the clusters", error))?;
     let values = documents.into_iter().map(|document| document.value);
@@ -81,7 +82,7 @@ fn record(value: &Value) -> Result<ClusterRecord, CommandError> {
     })
 }
 
-fn walk(root: &Path, directory: &Path, tree: &mut GitTree) -> std::io::Result<()> {
+pub(super) fn walk(root: &Path, directory: &Path, tree: &mut GitTree) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let path = entry.path();
@@ -103,7 +104,7 @@ fn walk(root: &Path, directory: &Path, tree: &mut GitTree) -> std::io::Result<()
     Ok(())
 }
 
-fn needs_cluster<T>(what: &str) -> Result<T, Unanswered> {
+pub(super) fn needs_cluster<T>(what: &str) -> Result<T, Unanswered> {
     Err(Unanswered::Failed(format!("{what} cannot be asked without a cluster")))
 }
 

@@ -1,4 +1,4 @@
-//! The demo uses its cluster through kubectl, as a user does.
+//! Tasks use their cluster through kubectl, as a user does.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -11,31 +11,31 @@ use serde_json::Value;
 
 /// kubectl, with the kubeconfig of one cluster.
 #[derive(Debug)]
-pub(super) struct Kubectl {
+pub(crate) struct Kubectl {
     kubeconfig: PathBuf,
     path: OsString,
 }
 
 impl Kubectl {
-    pub(super) fn new(programs: &Programs, kubeconfig: &Path) -> Self {
+    pub(crate) fn new(programs: &Programs, kubeconfig: &Path) -> Self {
         let path = crate::programs::path_with(programs);
         Self { kubeconfig: kubeconfig.to_path_buf(), path }
     }
 
-    pub(super) fn kubeconfig(&self) -> &Path {
+    pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
     /// A PATH on which kubectl, helm and kustomize are found.
-    pub(super) fn path(&self) -> &OsString {
+    pub(crate) fn path(&self) -> &OsString {
         &self.path
     }
 
-    pub(super) fn run(&self, args: &[&str]) -> Result<String> {
+    pub(crate) fn run(&self, args: &[&str]) -> Result<String> {
         self.with_input(args, None)
     }
 
-    pub(super) fn get_json(&self, args: &[&str]) -> Result<Value> {
+    pub(crate) fn get_json(&self, args: &[&str]) -> Result<Value> {
         let args = [args, &["-o", "json"]].concat();
         let (namespace, rest) = if args.first() == Some(&"-n") { args.split_at(2) } else { args.split_at(0) };
         let text = self.run(&[namespace, &["get"], rest].concat())?;
@@ -43,25 +43,25 @@ impl Kubectl {
     }
 
     /// Applies client-side, as a bootstrap script does.
-    pub(super) fn apply_files(&self, files: &[PathBuf]) -> Result<()> {
+    pub(crate) fn apply_files(&self, files: &[PathBuf]) -> Result<()> {
         for file in files {
             self.run(&["apply", "-f", &file.display().to_string()])?;
         }
         Ok(())
     }
 
-    pub(super) fn apply_text(&self, text: &str) -> Result<()> {
+    pub(crate) fn apply_text(&self, text: &str) -> Result<()> {
         self.with_input(&["apply", "-f", "-"], Some(text)).map(drop)
     }
 
     /// Applies server-side, as another field manager.
-    pub(super) fn apply_as(&self, object: &Value, manager: &str) -> Result<()> {
+    pub(crate) fn apply_as(&self, object: &Value, manager: &str) -> Result<()> {
         let args = ["apply", "--server-side", "--field-manager", manager, "-f", "-"];
         self.with_input(&args, Some(&object.to_string())).map(drop)
     }
 
     /// Replaces the whole object, as a typed client does.
-    pub(super) fn replace(&self, object: &Value, path: &str) -> Result<()> {
+    pub(crate) fn replace(&self, object: &Value, path: &str) -> Result<()> {
         self.with_input(&["replace", "--raw", path, "-f", "-"], Some(&object.to_string())).map(drop)
     }
 

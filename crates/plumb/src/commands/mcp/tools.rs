@@ -1,0 +1,133 @@
+//! The tools, each a command line of plumb.
+
+use serde_json::{Value, json};
+
+/// A tool.
+pub(super) struct Tool {
+    name: &'static str,
+    description: &'static str,
+    /// The words of the command. `APP` is replaced by the argument `app`, and left out with its word if it is optional and
+    /// missing.
+    words: &'static [&'static str],
+    app: AppArgument,
+    writes: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AppArgument {
+    None,
+    Optional,
+    Required,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "list_apps",
+        description: "All Applications with their sync status, health and conditions.",
+        words: &["app", "list", "-o", "json"],
+        app: AppArgument::None,
+        writes: false,
+    },
+    Tool {
+        name: "get_app",
+        description: "One Application: its sources, status and objects.",
+        words: &["app", "get", "APP", "-o", "json"],
+        app: AppArgument::Required,
+        writes: false,
+    },
+    Tool {
+        name: "drift",
+        description: "Differences between Git and the cluster: class, evidence, author, since when, and the fix. Of one \
+                      app, or of all.",
+        words: &["drift", "APP", "-o", "json"],
+        app: AppArgument::Optional,
+        writes: false,
+    },
+    Tool {
+        name: "doctor",
+        description: "What to look at first: unhealthy for too long, really wrong, red without a reason.",
+        words: &["doctor", "-o", "json"],
+        app: AppArgument::None,
+        writes: false,
+    },
+    Tool {
+        name: "unmask",
+        description: "Why objects are unhealthy, with the last log lines, and what changed before it began.",
+        words: &["unmask", "-o", "json"],
+        app: AppArgument::None,
+        writes: false,
+    },
+    Tool {
+        name: "diff",
+        description: "The differences of an app that count, as a diff.",
+        words: &["app", "diff", "APP"],
+        app: AppArgument::Required,
+        writes: false,
+    },
+    Tool {
+        name: "plan",
+        description: "What a sync of an app would do: each step, why, and in which wave. Changes nothing.",
+        words: &["app", "sync", "APP", "--dry-run"],
+        app: AppArgument::Required,
+        writes: false,
+    },
+    Tool {
+        name: "logs",
+        description: "The last 200 lines of each of an app's pods.",
+        words: &["app", "logs", "APP", "--tail", "200"],
+        app: AppArgument::Required,
+        writes: false,
+    },
+    Tool {
+        name: "undo_list",
+        description: "Objects that plumb deleted, and that can be restored. Of one app, or of all.",
+        words: &["undo", "list", "APP", "-o", "json"],
+        app: AppArgument::Optional,
+        writes: false,
+    },
+    Tool {
+        name: "sync",
+        description: "Sync an app: make the cluster equal to Git. This changes the cluster.",
+        words: &["app", "sync", "APP", "--timeout", "300"],
+        app: AppArgument::Required,
+        writes: true,
+    },
+];
+
+/// The tools as the protocol lists them.
+pub(super) fn list(allow_writes: bool) -> Value {
+    let tools = TOOLS.iter().filter(|tool| allow_writes || !tool.writes).map(|tool| {
+        let mut schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        if tool.app != AppArgument::None {
+            schema["properties"]["app"] = json!({"type": "string", "description": "`name`, or `namespace/name`"});
+        }
+        if tool.app == AppArgument::Required {
+            schema["required"] = json!(["app"]);
+        }
+        let hints = json!({"readOnlyHint": !tool.writes, "destructiveHint": tool.writes});
+        json!({"name": tool.name, "description": tool.description, "inputSchema": schema, "annotations": hints})
+    });
+    json!({"tools": tools.collect::<Vec<_>>()})
+}
+
+/// The command line of a call, or why there is none. Arguments come from outside: an app is never read as a flag.
+pub(super) fn command(name: &str, arguments: &Value, allow_writes: bool) -> Result<Vec<String>, String> {
+    let tool =
+        TOOLS.iter().find(|tool| tool.name == name).ok_or_else(|| format!("there is no tool `{name}`"))?;
+    if tool.writes && !allow_writes {
+        return Err(format!("`{name}` changes the cluster: start `plumb mcp --allow-writes` to allow it"));
+    }
+    let app = match &arguments["app"] {
+        Value::Null => None,
+        Value::String(app) if !app.is_empty() && !app.starts_with('-') => Some(app.clone()),
+        _ => return Err("`app` must be the name of an app".to_owned()),
+    };
+    if app.is_none() && tool.app == AppArgument::Required {
+        return Err("`app` is missing".to_owned());
+    }
+    let words = tool.words.iter().filter_map(|word| match *word {
+        "APP" => app.clone(),
+        word => Some(word.to_owned()),
+    });
+    Ok(words.collect())
+}

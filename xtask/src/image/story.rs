@@ -1,0 +1,274 @@
+//! The image at work: installed by the chart, run as its Deployment says, with apps of three kinds and a restart.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use base64::Engine as _;
+use plumb_testkit::cluster::{self, AttachedCluster, Layout};
+use serde_json::{Value, json};
+
+use super::builder::{Checked as _, Image, Mounted, VERSION};
+use super::container::{Container, Pod};
+use crate::cluster::ensure_programs;
+use crate::kubectl::Kubectl;
+use crate::say::say;
+
+/// Where the container sees the repository.
+const REPOSITORIES: &str = "/repositories";
+/// Where pods find their service account.
+const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// What the kernel must say about plumb.
+const CONFINED: &str = "Uid: 65532, Gid: 65532, CapBnd: 0000000000000000, CapEff: 0000000000000000, NoNewPrivs: 1, Seccomp: 2, root: read-only";
+const PATIENCE: Duration = Duration::from_secs(90);
+/// The apps: the folder of the repository, and the object that each makes.
+const APPS: [(&str, &str); 3] =
+    [("directory", "plain"), ("helm", "chart-shop"), ("kustomize", "prefix-shop")];
+
+/// Installs the chart, runs the image, syncs, restarts, syncs again.
+pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
+    let stage = Stage::start(root, image)?;
+    stage.install(root, plumb)?;
+    let mut first = stage.container("first")?;
+    stage.until(&mut first, "all apps are synced", || stage.has("one"))?;
+    let confined = first.confinement()?;
+    ensure!(sorted(&confined) == sorted(CONFINED), "plumb runs as {confined}");
+    let ready = stage.request("/readyz")?;
+    ensure!(ready.contains("200 OK"), "/readyz: {ready}");
+    say(&format!("under runc ({confined}): a directory, a Helm and a Kustomize app are synced"));
+
+    let before = stage.versions()?;
+    let status = first.stop()?;
+    ensure!(status.success(), "plumb ended with {status} when it was asked to stop");
+    let mut second = stage.container("second")?;
+    stage.until(&mut second, "plumb is ready again", || {
+        Ok(stage.request("/readyz").is_ok_and(|answer| answer.contains("200 OK")) && stage.has("one")?)
+    })?;
+    stage.refresh()?;
+    stage.until(&mut second, "the refresh was answered", || stage.is_refreshed())?;
+    ensure!(stage.versions()? == before, "the restart wrote to objects that were as Git says");
+    stage.commit("two")?;
+    stage.refresh()?;
+    stage.until(&mut second, "the second commit is synced", || stage.has("two"))?;
+    ensure!(second.stop()?.success(), "plumb did not stop in order");
+    say("after a restart: nothing was written that did not change, and the next commit is synced");
+    Ok(())
+}
+
+/// Words in an order of their own.
+fn sorted(text: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = text.split(", ").collect();
+    parts.sort_unstable();
+    parts
+}
+
+/// The cluster, the repository, and the image's files.
+struct Stage {
+    kubectl: Kubectl,
+    helm: PathBuf,
+    port: u16,
+    metrics: SocketAddr,
+    folder: PathBuf,
+    config: Value,
+    mounted: Mounted,
+    /// Dropping it stops the cluster.
+    _cluster: AttachedCluster,
+}
+
+impl Stage {
+    fn start(root: &Path, image: &Image) -> Result<Self> {
+        let layout = Layout::from_environment()?;
+        let programs = ensure_programs(&layout)?;
+        let cluster = cluster::attach(&layout, &programs)?;
+        let kubectl = Kubectl::new(&programs, &cluster.state().kubeconfig);
+        let folder = root.join("target/image/run");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        fs::create_dir_all(folder.join("account"))?;
+        let stage = Self {
+            kubectl,
+            helm: programs.helm,
+            port: cluster.state().port,
+            metrics: TcpListener::bind("127.0.0.1:0")?.local_addr()?,
+            folder,
+            config: image.storage.config()?,
+            mounted: image.storage.mount()?,
+            _cluster: cluster,
+        };
+        stage.commit("one")?;
+        Ok(stage)
+    }
+
+    /// The lines of the README, with the image that was just built.
+    fn install(&self, root: &Path, plumb: &Path) -> Result<()> {
+        Command::new(&self.helm)
+            .args(["upgrade", "--install", "plumb"])
+            .arg(root.join("charts/plumb"))
+            .args(["--namespace", "argocd", "--create-namespace", "--wait", "--timeout", "90s"])
+            .args(["--set", "image.repository=localhost/plumb", "--set", &format!("image.tag={VERSION}")])
+            .args(["--set", "extraEnv[0].name=PLUMB_LOCAL_REPOSITORIES"])
+            .args(["--set", &format!("extraEnv[0].value={REPOSITORIES}")])
+            .env("KUBECONFIG", self.kubectl.kubeconfig())
+            .env("HELM_CACHE_HOME", self.folder.join("helm"))
+            .env("HELM_CONFIG_HOME", self.folder.join("helm"))
+            .env("HELM_DATA_HOME", self.folder.join("helm"))
+            .stdin(Stdio::null())
+            .checked()?;
+        // As the kubelet would write them.
+        let token = self.kubectl.run(&["-n", "argocd", "create", "token", "plumb", "--duration=24h"])?;
+        let authority = self.kubectl.run(&[
+            "config",
+            "view",
+            "--raw",
+            "-o",
+            "jsonpath={.clusters[0].cluster.certificate-authority-data}",
+        ])?;
+        let authority = base64::engine::general_purpose::STANDARD.decode(authority.trim())?;
+        let account = self.folder.join("account");
+        fs::write(account.join("token"), token.trim())?;
+        fs::write(account.join("ca.crt"), authority)?;
+        fs::write(account.join("namespace"), "argocd")?;
+        for (path, _) in APPS {
+            self.kubectl.apply_text(&application(path).to_string())?;
+        }
+        // The same program outside of the cluster, as a user has it.
+        let kubeconfig = self.kubectl.kubeconfig();
+        let listed = Command::new(plumb).args(["app", "list", "--kubeconfig"]).arg(kubeconfig).checked()?;
+        ensure!(APPS.iter().all(|(path, _)| listed.contains(path)), "plumb app list: {listed}");
+        Ok(())
+    }
+
+    fn container(&self, name: &str) -> Result<Container> {
+        let deployment = self.kubectl.get_json(&["-n", "argocd", "deployment", "plumb"])?;
+        let pod = Pod {
+            files: &self.mounted.files,
+            image: &self.config,
+            spec: &deployment["spec"]["template"]["spec"],
+            environment: &[
+                ("KUBERNETES_SERVICE_HOST", "127.0.0.1".to_owned()),
+                ("KUBERNETES_SERVICE_PORT", self.port.to_string()),
+                // The network is that of this machine.
+                ("PLUMB_METRICS_ADDRESS", self.metrics.to_string()),
+                ("PLUMB_WEB_ADDRESS", "127.0.0.1:0".to_owned()),
+            ],
+            folders: &[
+                (self.folder.join("account"), ACCOUNT),
+                (self.folder.join("repositories"), REPOSITORIES),
+            ],
+        };
+        Container::start(&self.folder, name, &pod)
+    }
+
+    /// Writes the repository with this word in every object, and commits it.
+    fn commit(&self, word: &str) -> Result<()> {
+        let repository = self.folder.join("repositories/shop");
+        let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"word": word}});
+        let chart = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Chart.Name }}-shop'}\ndata: {word: '{{ .Values.word }}'}\n";
+        for (name, text) in [
+            ("directory/map.yaml", map("plain").to_string()),
+            ("helm/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n".to_owned()),
+            ("helm/values.yaml", format!("word: {word}\n")),
+            ("helm/templates/map.yaml", chart.to_owned()),
+            ("kustomize/kustomization.yaml", "namePrefix: prefix-\nresources: [map.yaml]\n".to_owned()),
+            ("kustomize/map.yaml", map("shop").to_string()),
+        ] {
+            let path = repository.join(name);
+            fs::create_dir_all(path.parent().context("a folder")?)?;
+            fs::write(path, text)?;
+        }
+        let git = |words: &[&str]| {
+            Command::new("git")
+                .args(["-c", "user.name=demo", "-c", "user.email=demo@example.com", "-c", "safe.directory=*"])
+                .args(words)
+                .current_dir(&repository)
+                .stdin(Stdio::null())
+                .checked()
+        };
+        git(&["init", "--quiet", "--initial-branch=main"])?;
+        git(&["add", "--all"])?;
+        git(&["commit", "--quiet", "--message", word])?;
+        // Git refuses the repository of another user.
+        Command::new("chown").args(["-R", "65532:65532"]).arg(&repository).checked().map(drop)
+    }
+
+    /// Are all apps Synced and Healthy, and do their objects have this word?
+    fn has(&self, word: &str) -> Result<bool> {
+        for (app, object) in APPS {
+            let app = self.kubectl.get_json(&["-n", "argocd", "applications.argoproj.io", app])?;
+            let status = &app["status"];
+            if status["sync"]["status"] != "Synced" || status["health"]["status"] != "Healthy" {
+                return Ok(false);
+            }
+            let map = self.kubectl.get_json(&["-n", "shop", "configmap", object])?;
+            if map["data"]["word"] != word {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn versions(&self) -> Result<Vec<Value>> {
+        let version = |(_, name): &(&str, &str)| {
+            let map = self.kubectl.get_json(&["-n", "shop", "configmap", name])?;
+            Ok(map["metadata"]["resourceVersion"].clone())
+        };
+        APPS.iter().map(version).collect()
+    }
+
+    fn refresh(&self) -> Result<()> {
+        let words = ["-n", "argocd", "annotate", "--overwrite", "applications.argoproj.io", "--all"];
+        self.kubectl.run(&[&words[..], &["argocd.argoproj.io/refresh=hard"]].concat()).map(drop)
+    }
+
+    fn is_refreshed(&self) -> Result<bool> {
+        let apps = self.kubectl.get_json(&["-n", "argocd", "applications.argoproj.io"])?;
+        let is_done = |app: &Value| app["metadata"]["annotations"]["argocd.argoproj.io/refresh"].is_null();
+        Ok(apps["items"].as_array().is_some_and(|items| items.iter().all(is_done)))
+    }
+
+    fn request(&self, path: &str) -> Result<String> {
+        let mut stream = TcpStream::connect(self.metrics)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: plumb\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    fn until(&self, container: &mut Container, what: &str, holds: impl Fn() -> Result<bool>) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        // An object that is not there yet is an error of kubectl.
+        while !holds().unwrap_or(false) {
+            container.ensure_running()?;
+            if Instant::now() > end {
+                let apps =
+                    self.kubectl.run(&["-n", "argocd", "get", "applications.argoproj.io", "-o", "yaml"]);
+                bail!(
+                    "timed out waiting until {what}\n{}\n{}",
+                    container.log_text(),
+                    apps.unwrap_or_default()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        Ok(())
+    }
+}
+
+fn application(path: &str) -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": path, "namespace": "argocd"},
+        "spec": {
+            "project": "default",
+            "source": {"repoURL": format!("file://{REPOSITORIES}/shop"), "path": path, "targetRevision": "main"},
+            "destination": {"server": "https://kubernetes.default.svc", "namespace": "shop"},
+            "syncPolicy": {"automated": {"prune": true, "selfHeal": true}, "syncOptions": ["CreateNamespace=true"]},
+        },
+    })
+}

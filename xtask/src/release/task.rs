@@ -1,0 +1,184 @@
+//! Makes the files, and checks them as a user would.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::cluster::Layout;
+
+use super::archive::{program_folder, said, tar_gz};
+use super::notes;
+use super::packages::{self, Archive};
+use crate::cluster::ensure_programs;
+use crate::image;
+use crate::plumb::given_or_built;
+use crate::say::say;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What to release.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Make the files and publish nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Folder of the files [default: target/release-VERSION].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The plumb program to release [default: built].
+    #[arg(long, value_name = "FILE")]
+    plumb: Option<PathBuf>,
+    /// Leave the image out.
+    #[arg(long)]
+    without_image: bool,
+    /// Where the files will be downloaded from, for krew and Homebrew.
+    #[arg(long, value_name = "URL", default_value = "https://example.invalid/plumb/releases/download")]
+    address: String,
+    /// A program that signs a file: called with the list of checksums.
+    #[arg(long, value_name = "PROGRAM")]
+    sign_with: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
+    let out = args.out.clone().unwrap_or_else(|| root.join(format!("target/release-{VERSION}")));
+    make(&root, &plumb, &out, &format!("{}/v{VERSION}", args.address))?;
+    if !args.without_image {
+        add_image(&root, &plumb, &out)?;
+    }
+    checksums(&out)?;
+    if let Some(program) = &args.sign_with {
+        crate::sign::sign(program, &out.join("SHA256SUMS"))?;
+    }
+    verify(&out)?;
+    for name in names(&out)? {
+        say(&format!("{}", out.join(name).display()));
+    }
+    if !args.dry_run {
+        publish(&out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files of a release without the image, checked: `cargo xtask test`.
+pub(crate) fn check(root: &Path, plumb: Option<&Path>) -> Result<()> {
+    let root = root.canonicalize().context("cannot find the repository")?;
+    let plumb = given_or_built(plumb, &root)?;
+    let out = root.join("target/release-check");
+    let make = || {
+        make(&root, &plumb, &out, "https://example.invalid")?;
+        checksums(&out)?;
+        fs::read_to_string(out.join("SHA256SUMS")).context("cannot read the checksums")
+    };
+    let first = make()?;
+    ensure!(make()? == first, "a second run makes other files");
+    verify(&out)
+}
+
+/// Everything that does not need buildah.
+fn make(root: &Path, plumb: &Path, out: &Path, address: &str) -> Result<()> {
+    for folder in [out, &out.with_extension("work")] {
+        if folder.exists() {
+            fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    let work = out.with_extension("work");
+    let folder = work.join(format!("plumb-{VERSION}-{}-linux", std::env::consts::ARCH));
+    program_folder(root, plumb, &folder)?;
+    let name = format!("plumb-{VERSION}-{}-linux.tar.gz", std::env::consts::ARCH);
+    tar_gz(&folder, &out.join(&name))?;
+    let sum = said(Path::new("sha256sum"), &[&out.join(&name).display().to_string()])?;
+    let sum = String::from_utf8_lossy(&sum).split(' ').next().unwrap_or_default().to_owned();
+    let archive = Archive { version: VERSION, address, name: &name, sha256: &sum };
+    fs::write(out.join("krew.yaml"), packages::krew(&archive))?;
+    fs::write(out.join("homebrew.rb"), packages::homebrew(&archive))?;
+    if packages::debian(&folder, &work, out, VERSION)?.is_none() {
+        say("skipped: install dpkg-deb for the package of Debian");
+    }
+    // `helm package` writes the time into its archive.
+    let chart = work.join("plumb");
+    said(
+        Path::new("cp"),
+        &["-r", &root.join("charts/plumb").display().to_string(), &chart.display().to_string()],
+    )?;
+    tar_gz(&chart, &out.join(format!("plumb-chart-{VERSION}.tgz")))?;
+    let changelog = fs::read_to_string(root.join("CHANGELOG.md")).context("cannot read CHANGELOG.md")?;
+    fs::write(out.join("notes.md"), notes::of_version(&changelog, VERSION)?)?;
+    fs::write(out.join("plumb.cdx.json"), image::cargo_components(root)?)?;
+    fs::remove_dir_all(&work).context("cannot remove the work folder")
+}
+
+fn add_image(root: &Path, plumb: &Path, out: &Path) -> Result<()> {
+    if let Some(missing) = image::missing_tools() {
+        say(&format!("skipped: the image: {missing}"));
+        return Ok(());
+    }
+    let image = image::release(root, plumb)?;
+    fs::copy(&image.archive, out.join(format!("plumb-image-{VERSION}.oci.tar")))
+        .context("cannot copy the image")?;
+    fs::copy(&image.components, out.join("plumb-image.cdx.json"))
+        .context("cannot copy the list of components")?;
+    fs::write(out.join("image-digest"), format!("{}\n", image.digest)).context("cannot write the digest")
+}
+
+fn names(out: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(out).with_context(|| format!("cannot read {}", out.display()))?;
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn checksums(out: &Path) -> Result<()> {
+    let names: Vec<String> = names(out)?.into_iter().filter(|name| name != "SHA256SUMS").collect();
+    let output =
+        Command::new("sha256sum").args(&names).current_dir(out).output().context("cannot run sha256sum")?;
+    ensure!(output.status.success(), "cannot compute the checksums");
+    fs::write(out.join("SHA256SUMS"), output.stdout).context("cannot write the checksums")
+}
+
+/// As a user: the checksums hold, the archive unpacks, the program runs, Helm and Debian read their packages.
+fn verify(out: &Path) -> Result<()> {
+    let checked =
+        Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(out).status()?;
+    ensure!(checked.success(), "the checksums do not hold");
+    let unpacked = out.with_extension("unpacked");
+    if unpacked.exists() {
+        fs::remove_dir_all(&unpacked)?;
+    }
+    fs::create_dir_all(&unpacked)?;
+    let stem = format!("plumb-{VERSION}-{}-linux", std::env::consts::ARCH);
+    let (archive, into) =
+        (out.join(format!("{stem}.tar.gz")).display().to_string(), unpacked.display().to_string());
+    said(Path::new("tar"), &["--extract", "--file", &archive, "--directory", &into])?;
+    let program = unpacked.join(&stem).join("plumb");
+    let version = String::from_utf8_lossy(&said(&program, &["version", "--client", "--short"])?).into_owned();
+    ensure!(version.contains(VERSION), "the released program says {version}");
+    let manual = fs::read_to_string(unpacked.join(&stem).join("man/plumb.1")).context("no manual")?;
+    ensure!(manual.contains(".TH plumb"), "the manual is none");
+    let helm = ensure_programs(&Layout::from_environment()?)?.helm;
+    let chart = out.join(format!("plumb-chart-{VERSION}.tgz")).display().to_string();
+    let shown = String::from_utf8_lossy(&said(&helm, &["show", "chart", &chart])?).into_owned();
+    ensure!(shown.contains(&format!("version: {VERSION}")), "the chart says {shown}");
+    for name in names(out)?.iter().filter(|name| name.starts_with("plumb_")) {
+        let listed = said(Path::new("dpkg-deb"), &["--contents", &out.join(name).display().to_string()])?;
+        ensure!(String::from_utf8_lossy(&listed).contains("./usr/bin/plumb"), "{name} has no program");
+    }
+    fs::remove_dir_all(&unpacked).context("cannot remove what was unpacked")
+}
+
+/// Uploads the files to the code host, with its own program.
+fn publish(out: &Path) -> Result<()> {
+    let files: Vec<PathBuf> = names(out)?.iter().map(|name| out.join(name)).collect();
+    let status = Command::new("gh")
+        .args(["release", "create", &format!("v{VERSION}"), "--verify-tag", "--notes-file"])
+        .arg(out.join("notes.md"))
+        .args(&files)
+        .status()
+        .context("cannot run gh: install GitHub's command line, or use --dry-run")?;
+    ensure!(status.success(), "cannot publish the release");
+    Ok(())
+}
