@@ -493,6 +493,7 @@ mod tests {
         )
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table of cases is shorter so")]
     fn check(verb: Verb, request: &PlanRequest, expected: Expect) {
         let report = report("payments", json!([live_edit()]), json!([]));
         let now = "2026-11-15T03:12:12Z".parse().unwrap();
