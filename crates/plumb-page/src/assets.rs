@@ -20,11 +20,11 @@ pub fn asset(name: &str) -> Option<&'static Asset> {
 
 /// The document, for a page below `base` (a path that ends with a slash). `None` if plumb was built without a page.
 pub fn index_html(base: &str) -> Option<String> {
-    document(base, ASSETS.iter().map(|asset| asset.name))
+    document(base, &ASSETS.iter().map(|asset| asset.name).collect::<Vec<_>>())
 }
 
-fn document<'a>(base: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
-    let find = |end: &str| names.clone().find(|name| name.ends_with(end));
+fn document(base: &str, names: &[&str]) -> Option<String> {
+    let find = |end: &str| names.iter().find(|name| name.ends_with(end));
     let (script, style) = (find(".js")?, find(".css")?);
     let base = escape(base);
     Some(format!(
@@ -53,11 +53,11 @@ mod tests {
 
     #[test]
     fn a_document_names_its_files_and_has_no_inline_code() {
-        let html = document("/a\"b/", ["main-1.js", "page-2.css"].into_iter()).unwrap();
+        let html = document("/a\"b/", &["main-1.js", "page-2.css"]).unwrap();
         assert!(html.contains("<base href=\"/a&quot;b/\">") && html.contains("src=\"assets/main-1.js\""));
         assert!(!html.contains("<style") && !html.contains("onload"));
         assert_eq!(html.matches("<script").count(), 1);
-        assert_eq!(document("/", ["page.css"].into_iter()), None, "a page without its script is no page");
+        assert_eq!(document("/", &["page.css"]), None, "a page without its script is no page");
     }
 
     #[test]

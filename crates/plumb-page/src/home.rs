@@ -156,6 +156,7 @@ mod tests {
     use super::*;
     use crate::row::tests::{app, live_edit, report};
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table of cases is shorter so")]
     fn check(rows: &[Row], expected: Expect) {
         let now = "2026-11-15T03:12:12Z".parse().unwrap();
         let home = home(rows.iter(), now).into_json();

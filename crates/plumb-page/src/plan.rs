@@ -170,7 +170,10 @@ pub fn plan(
         app.status.sync.revision
     ]);
     let digest = Sha256::digest(facts.to_string().as_bytes());
-    let token: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let token = digest.iter().take(16).fold(String::new(), |mut token, byte| {
+        let _ = write!(token, "{byte:02x}");
+        token
+    });
     let shown = json!({
         "verb": verb.name(), "app": [app.metadata.namespace, app.metadata.name], "steps": draft.steps,
         "notes": draft.notes, "hurdle": draft.hurdle, "button": draft.button, "undo": draft.undo,
@@ -347,7 +350,7 @@ fn pause(draft: &mut Draft, app: &Application, request: &PlanRequest, now: Times
     ));
     draft.notes.push("A sync by hand stays possible. The pause ends by itself.".to_owned());
     draft.button = format!("Pause {} min", request.minutes);
-    draft.undo = "Resume ends it at any time.".to_owned();
+    draft.undo.push_str("Resume ends it at any time.");
     let reason = quoted(request.reason.trim());
     draft.commands.push(format!("plumb pause {} --for {}m --reason {reason}", name_of(app), request.minutes));
 }
@@ -357,7 +360,7 @@ fn resume(draft: &mut Draft, app: &Application) {
         draft.hurdle = Some("it is not paused".to_owned());
     }
     draft.notes.push("Automated syncs and self-heal start again at once.".to_owned());
-    draft.button = "Resume".to_owned();
+    draft.button.push_str("Resume");
     draft.commands.push(format!("plumb resume {}", name_of(app)));
 }
 
@@ -366,7 +369,7 @@ fn terminate(draft: &mut Draft, app: &Application) {
         draft.hurdle = Some("no operation runs".to_owned());
     }
     draft.notes.push("The running sync stops. What it has applied stays; its hooks are ended.".to_owned());
-    draft.button = "Terminate".to_owned();
+    draft.button.push_str("Terminate");
     draft.commands.push(format!("plumb app terminate-op {}", name_of(app)));
 }
 
@@ -387,7 +390,7 @@ fn rollback(draft: &mut Draft, app: &Application, request: &PlanRequest) {
             "automated sync would undo it: pause does not help, turn automation off in Git first".to_owned(),
         );
     }
-    draft.undo = "A later sync goes to what Git has.".to_owned();
+    draft.undo.push_str("A later sync goes to what Git has.");
     draft.commands.push(format!("plumb app rollback {} {}", name_of(app), request.history_id));
 }
 
@@ -430,7 +433,7 @@ fn restart(draft: &mut Draft, app: &Application, request: &PlanRequest) {
     }
     draft.steps.push(step(key, "restart", "its pods are replaced one after the other", 0));
     draft.button = format!("Restart {}", key.name);
-    draft.undo = "Nothing to undo: the same pods start again.".to_owned();
+    draft.undo.push_str("Nothing to undo: the same pods start again.");
     let namespace = key.namespace_or_empty();
     draft.commands.push(format!(
         "kubectl -n {namespace} rollout restart {}/{}",
@@ -490,6 +493,7 @@ mod tests {
         )
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table of cases is shorter so")]
     fn check(verb: Verb, request: &PlanRequest, expected: Expect) {
         let report = report("payments", json!([live_edit()]), json!([]));
         let now = "2026-11-15T03:12:12Z".parse().unwrap();

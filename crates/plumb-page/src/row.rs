@@ -158,6 +158,7 @@ pub(crate) mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table of cases is shorter so")]
     pub(crate) fn app(name: &str, status: Value) -> Application {
         Application::from_json(&json!({
             "metadata": {"name": name, "namespace": "argocd", "resourceVersion": "7", "labels": {"team": "a"}},
@@ -169,6 +170,7 @@ pub(crate) mod tests {
         .unwrap()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a table of cases is shorter so")]
     pub(crate) fn report(name: &str, findings: Value, health: Value) -> DriftReport {
         let count = |counts: bool| {
             findings.as_array().unwrap().iter().filter(|finding| finding["counts"] == counts).count()

@@ -8,7 +8,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use http::{Request, Response};
-use http_body_util::combinators::BoxBody;
+use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
@@ -26,7 +26,7 @@ pub(crate) const N_APPS: usize = 10_000;
 /// A text that must never become part of the document.
 pub(crate) const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
-type Body = BoxBody<Bytes, Infallible>;
+type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 struct Shared {
     view: Mutex<View>,
@@ -111,7 +111,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn whole(kind: &str, body: impl Into<Bytes>) -> Response<Body> {
-    let mut answer = Response::new(Full::new(body.into()).boxed());
+    let mut answer = Response::new(Full::new(body.into()).boxed_unsync());
     if let Ok(kind) = kind.parse() {
         answer.headers_mut().insert("content-type", kind);
     }
@@ -203,7 +203,7 @@ fn stream(shared: &Arc<Shared>, from: Token) -> Response<Body> {
     });
     let events = events.take_until(async move { cut.cancelled().await });
     let frames = events.map(|text| Ok(Frame::data(Bytes::from(text))));
-    let mut answer = Response::new(StreamBody::new(frames).boxed());
+    let mut answer = Response::new(StreamBody::new(frames).boxed_unsync());
     answer.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
     answer
 }
