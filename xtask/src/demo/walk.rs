@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::planted::{PLANTED, Planted, RED};
-use super::show::say;
 use super::stage::Stage;
+use crate::say::say;
 
 /// What an operator may wait for all of it.
 const LONGEST: Duration = Duration::from_mins(2);
