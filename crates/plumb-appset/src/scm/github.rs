@@ -45,12 +45,11 @@ pub(super) fn app_login(
     let base = own;
     let client = Client::new(facts, &base, headers(Some(app.statement)), Trust::default());
     let during = |error: ScmError| error.during(&format!("GitHub App of the Secret {secret_name}"));
-    let installation = match app.installation_id {
-        Some(id) => id,
-        None => {
-            let found = client.get(&format!("/orgs/{}/installation", escape(owner))).map_err(during)?;
-            found["id"].as_u64().ok_or_else(|| during(no("its installation has no number")))?
-        }
+    let installation = if let Some(id) = app.installation_id {
+        id
+    } else {
+        let found = client.get(&format!("/orgs/{}/installation", escape(owner))).map_err(during)?;
+        found["id"].as_u64().ok_or_else(|| during(no("its installation has no number")))?
     };
     let path = format!("/app/installations/{installation}/access_tokens");
     let granted = client.post(&path, "{}").map_err(during)?;

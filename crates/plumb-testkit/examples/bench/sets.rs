@@ -31,7 +31,14 @@ pub(crate) async fn run(bench: &Bench, n_applications: usize) -> Result<()> {
     create_namespaces(bench, &[NAMESPACE, FLOOR_NAMESPACE]).await?;
     // The Applications are of another repository: a commit of parameters is no commit of theirs.
     let repo = GitRepo::new()?;
-    repo.commit(&[("app/map.yaml", objects::manifests(&[objects::config_map("map", &[])]))])?;
+    // Each has an object of its own: a shared one would be drift of all of them.
+    let manifests: Vec<(String, String)> = (0..n_applications)
+        .map(|n| {
+            let map = objects::config_map(&format!("set-{n}"), &[]);
+            (format!("apps/set-{n}/map.yaml"), objects::manifests(&[map]))
+        })
+        .collect();
+    repo.commit(&manifests)?;
     let files: Vec<(String, String)> = (0..n_applications).map(|n| parameters(n, "first")).collect();
     bench.repo.commit(&files)?;
     let bare = bare_creates(bench, &repo, n_applications).await?;
@@ -140,10 +147,10 @@ fn parameters(n: usize, value: &str) -> (String, String) {
     (format!("params/{n}.yaml"), format!("name: set-{n}\nvalue: {value}\n"))
 }
 
-fn spec(repo: &GitRepo) -> Value {
+fn spec(repo: &GitRepo, name: &str) -> Value {
     json!({
         "project": "default",
-        "source": {"repoURL": repo.url(), "path": "app", "targetRevision": "HEAD"},
+        "source": {"repoURL": repo.url(), "path": format!("apps/{name}"), "targetRevision": "HEAD"},
         "destination": {"server": "https://kubernetes.default.svc", "namespace": NAMESPACE},
     })
 }
@@ -158,7 +165,7 @@ fn set(bench: &Bench, repo: &GitRepo) -> Value {
             }}],
             "template": {
                 "metadata": {"name": "{{name}}", "labels": {"set": SET, "value": "{{value}}"}},
-                "spec": spec(repo),
+                "spec": spec(repo, "{{name}}"),
             },
         },
     })
@@ -177,10 +184,10 @@ fn of_set() -> Selection {
 async fn bare_creates(bench: &Bench, repo: &GitRepo, n_applications: usize) -> Result<Duration> {
     let any = objects::application("", "", "", "");
     let api = floor::api(&bench.client, FLOOR_NAMESPACE, &any);
-    let spec = spec(repo);
     let start = Instant::now();
     stream::iter(0..n_applications)
         .map(|n| {
+            let spec = spec(repo, &format!("set-{n}"));
             let application = json!({
                 "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
                 "metadata": {

@@ -32,7 +32,7 @@ fn is_push(headers: &[(&'static str, &'static str)], body: &[u8]) -> bool {
         .collect();
     match read_payload(&headers, body) {
         Ok(Some(push)) => {
-            assert!(push.pull_requests.is_some() != (!push.repositories.is_empty()));
+            assert!(push.pull_requests.is_some() == push.repositories.is_empty());
             assert!(push.repositories.len() <= 8);
             // Bitbucket Cloud names two refs for each change.
             assert!(push.revisions.len() <= 2000);

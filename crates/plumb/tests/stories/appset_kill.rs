@@ -226,7 +226,6 @@ fn proof(stage: &Stage, user: &str, generators: &Generators) -> Result<()> {
         *counts.entry((verb, name)).or_default() += 1;
     }
     let n_of = |verb: &str| counts.keys().filter(|(known, _)| *known == verb).count();
-    println!("created {}, changed {}, deleted {}", n_of("create"), n_of("change"), n_of("delete"));
     ensure!(
         n_of("create") > 0 && n_of("delete") > 0 && n_of("change") > 0,
         "the audit log has no writes of {user}"
