@@ -56,9 +56,9 @@ impl ScmFacts for Server {
     }
 }
 
-fn app(installation_id: Option<u64>, enterprise: &str) -> Option<GithubApp> {
+fn app(installation_id: Option<u64>, enterprise: &str) -> GithubApp {
     let (statement, enterprise_base_url) = ("signed".to_owned(), enterprise.to_owned());
-    Some(GithubApp { statement, installation_id, enterprise_base_url })
+    GithubApp { statement, installation_id, enterprise_base_url }
 }
 
 /// What the generators ask, and what comes of it.
@@ -83,32 +83,32 @@ fn a_github_app_gets_a_token_for_its_installation() {
         ("/pulls?", json!([])),
     ]);
     let pulls = json!({"pullRequest": {"github": {"owner": "o", "repo": "r", "appSecretName": "app"}}});
-    let server = Server { answers: answers.clone(), app: app(Some(9), ""), ..Server::default() };
+    let server = Server { answers: answers.clone(), app: Some(app(Some(9)), ""), ..Server::default() };
     check(
         &server,
         &pulls,
         &ScmRules::default(),
-        &expect![[r#"
+        &expect![[r"
         POST https://api.github.com/app/installations/9/access_tokens as Bearer signed
         GET https://api.github.com/repos/o/r/pulls?per_page=100 as Bearer granted
-        Ok(0)"#]],
+        Ok(0)"]],
     );
-    let server = Server { answers, app: app(None, "https://ghe.test"), ..Server::default() };
+    let server = Server { answers, app: Some(app(None, "https://ghe.test")), ..Server::default() };
     check(
         &server,
         &pulls,
         &ScmRules::default(),
-        &expect![[r#"
+        &expect![[r"
         GET https://ghe.test/api/v3/orgs/o/installation as Bearer signed
         POST https://ghe.test/api/v3/app/installations/5/access_tokens as Bearer signed
         GET https://ghe.test/api/v3/repos/o/r/pulls?per_page=100 as Bearer granted
-        Ok(0)"#]],
+        Ok(0)"]],
     );
 }
 
 #[test]
 fn the_statement_of_an_app_goes_only_to_its_own_server() {
-    let server = Server { app: app(Some(9), ""), ..Server::default() };
+    let server = Server { app: Some(app(Some(9)), ""), ..Server::default() };
     let github = json!({"organization": "o", "appSecretName": "app", "api": "https://evil.test"});
     check(
         &server,
@@ -131,9 +131,9 @@ fn authorities_come_from_a_config_map_of_the_set() {
         &server,
         &generator("authorities"),
         &ScmRules::default(),
-        &expect![[r#"
+        &expect![[r"
         GET https://git.test/api/v4/projects/7/merge_requests?per_page=100 trusting PEM
-        Ok(0)"#]],
+        Ok(0)"]],
     );
     check(
         &Server::default(),
@@ -162,9 +162,9 @@ fn sets_of_other_namespaces_need_a_list_of_providers() {
         &server,
         &generator,
         &listed,
-        &expect![[r#"
+        &expect![[r"
         GET https://git.test/api/v1/orgs/o/repos?limit=50
-        Ok(0)"#]],
+        Ok(0)"]],
     );
 }
 
