@@ -83,7 +83,7 @@ fn a_github_app_gets_a_token_for_its_installation() {
         ("/pulls?", json!([])),
     ]);
     let pulls = json!({"pullRequest": {"github": {"owner": "o", "repo": "r", "appSecretName": "app"}}});
-    let server = Server { answers: answers.clone(), app: Some(app(Some(9)), ""), ..Server::default() };
+    let server = Server { answers: answers.clone(), app: Some(app(Some(9), "")), ..Server::default() };
     check(
         &server,
         &pulls,
@@ -108,7 +108,7 @@ fn a_github_app_gets_a_token_for_its_installation() {
 
 #[test]
 fn the_statement_of_an_app_goes_only_to_its_own_server() {
-    let server = Server { app: Some(app(Some(9)), ""), ..Server::default() };
+    let server = Server { app: Some(app(Some(9), "")), ..Server::default() };
     let github = json!({"organization": "o", "appSecretName": "app", "api": "https://evil.test"});
     check(
         &server,
