@@ -249,7 +249,7 @@ mod tests {
         assert!(check(&installation).is_blocked());
         check_text(
             &installation,
-            &expect![[r#"
+            &expect![[r"
                 What does not work with plumb:
                   app dry: uses the source hydrator, which plumb does not have
                       render it in CI
@@ -275,7 +275,7 @@ mod tests {
                       remove it, or leave it: plumb logs it once
                   notifications: triggers: 1; plumb writes the status that they read
                       keep argocd-notifications-controller running
-            "#]],
+            "]],
         );
     }
 
@@ -302,11 +302,11 @@ mod tests {
         assert!(!check(&installation).is_blocked());
         check_text(
             &installation,
-            &expect![[r#"
+            &expect![[r"
                 Apps: 1 keep their sync status, 2 change it
                   argocd/a: Synced -> OutOfSync (LiveEdit)
                   argocd/web: OutOfSync -> Synced (2 explained)
-            "#]],
+            "]],
         );
     }
 

@@ -121,7 +121,7 @@ fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), 
             "application.ApplicationService/Get"
         }
         Verb::Pause => {
-            annotate(&mut sent, Some(pause(caller, request)?));
+            annotate(&mut sent, Some(&pause(caller, request)?));
             "application.ApplicationService/Patch"
         }
         Verb::Resume => {
@@ -172,7 +172,7 @@ fn pause(caller: &PageCaller, request: &PlanRequest) -> Result<String, Status> {
 
 /// A patch of the annotation that pauses an app. The sources are not rendered for it: an app that does not render can be
 /// paused, too.
-fn annotate(sent: &mut Value, text: Option<String>) {
+fn annotate(sent: &mut Value, text: Option<&str>) {
     let patch = json!({"metadata": {"annotations": {Pause::ANNOTATION: text}}});
     sent["patch"] = json!(patch.to_string());
     sent["patchType"] = json!("merge");

@@ -28,6 +28,7 @@ use crate::exit::ExitCode;
 /// `plumb install --values values.yaml` reads the values of plumb's Helm chart and makes the objects that the chart makes,
 /// with settings in the shape of argo-helm's `configs`. Other flags override the file.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
     /// Apply the objects instead of printing them.
     #[arg(long)]
