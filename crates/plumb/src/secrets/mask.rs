@@ -133,7 +133,7 @@ mod tests {
         let schema = json!({"components": {"schemas": {"io.example.v1.Login": {
             "type": "object",
             "x-kubernetes-group-version-kind": [{"group": "example.io", "version": "v1", "kind": "Login"}],
-            "properties": {"spec": {"type": "object", "properties": {
+            "properties": {"metadata": {"type": "object"}, "spec": {"type": "object", "properties": {
                 "user": {"type": "string"}, "word": {"type": "string", "format": "password"}}}}}}}});
         let mut masks = Masks::of(&Value::Null);
         let login = json!({"apiVersion": "example.io/v1", "kind": "Login", "spec": {"user": "ann", "word": "hunter2"},

@@ -61,6 +61,9 @@ fn the_doctor_shows_what_matters_first() -> Result<()> {
     api::serve(
         &mut shell,
         &[
+            // Answers to all requests of the discovery but one, so that one message tells what is missing.
+            ("/version", json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0"})),
+            ("/apis", json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
             ("/apis/coordination.k8s.io/v1/namespaces/argocd/leases/plumb", lease),
             ("/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", list(&apps)),
             ("/apis/plumb.dev/v1alpha1/namespaces/argocd/driftreports", list(&reports)),
