@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plumb_api::Status;
+use plumb_api::{Code, Status};
 use plumb_core::object::merge_patch;
 use plumb_crd::ApplicationSet;
 use serde_json::{Map, Value, json};
@@ -18,6 +18,9 @@ use crate::set_feed::SetEvent;
 
 /// How many messages wait for a reader.
 const WAITING: usize = 64;
+
+/// How often a change is tried again after a conflict.
+const TRIES: usize = 5;
 
 /// The project that the Applications of a set are in.
 fn project_of(set: &Value) -> String {
@@ -234,16 +237,27 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     if call.flag("dryRun") == Some(true) {
         return preview(&call, sent).await;
     }
-    let (namespace, name) = (text(&sent, "/metadata/namespace"), text(&sent, "/metadata/name"));
+    // The controller writes the status of the set at the same time.
+    for _ in 1..TRIES {
+        match create_or_change(&call, &sent).await {
+            Err(status) if status.code == Code::Aborted => {}
+            result => return result,
+        }
+    }
+    create_or_change(&call, &sent).await
+}
+
+async fn create_or_change(call: &Call, sent: &Value) -> Result<Answer, Status> {
+    let (namespace, name) = (text(sent, "/metadata/namespace"), text(sent, "/metadata/name"));
     let existing = call.shared.backend.get(Known::ApplicationSet, namespace, name).await?;
     let Some(existing) = existing else {
-        let created = call.shared.backend.create(sent).await?;
+        let created = call.shared.backend.create(sent.clone()).await?;
         call.shared.sets.note(&created);
         return Ok(Answer::One(without_kind(created.into_value())));
     };
     let same = |field: &str| {
         let of = |value: &Value| value.pointer(field).cloned().unwrap_or_default();
-        let (stored, sent) = (of(existing.value()), of(&sent));
+        let (stored, sent) = (of(existing.value()), of(sent));
         sent.is_null() || stored == sent
     };
     let fields = ["/spec", "/metadata/labels", "/metadata/annotations", "/metadata/finalizers"];
@@ -256,7 +270,7 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         ));
     }
     // The rights on the stored set, in its own project; those on the new one were checked.
-    call.require("applicationsets", "update", &object(&call, existing.value()))?;
+    call.require("applicationsets", "update", &object(call, existing.value()))?;
     let mut patch = json!({"metadata": {"resourceVersion": existing.resource_version()}});
     if let Some(change) = merge_patch(existing.value().get("spec").unwrap_or(&Value::Null), &sent["spec"]) {
         patch["spec"] = change;

@@ -189,6 +189,14 @@ async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
         "{live}"
     );
 
+    // The report follows the status.
+    let report =
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "bakery"}});
+    let seen = async || stage.place.get(&report).await.ok().map(|report| report.unwrap_or_default());
+    wait::until_seen(Duration::from_mins(1), "the report counts nothing", seen, |report| {
+        report.as_ref().is_some_and(|report| report["summary"]["counted"].as_u64().unwrap_or_default() == 0)
+    })
+    .await?;
     let shown = stage.plumb(&["doctor"])?;
     ensure!(shown.lines().next().is_some_and(|line| line.contains("looping")), "{shown}");
     ensure!(shown.contains("0 wrong, 0 not in Git, 0 red without a reason"), "{shown}");
