@@ -197,14 +197,17 @@ impl Sets {
         let now = Instant::now();
         for (id, known) in &mut self.known {
             let follows = &known.last.follows;
-            let pushed = happened.any_push || happened.pushes.iter().any(|push| push.concerns_set(follows));
+            // What a run asks for is known when it ends: it may have read before this happened.
+            let is_unknown = known.is_running;
+            let pushed = happened.any_push
+                || happened.pushes.iter().any(|push| is_unknown || push.concerns_set(follows));
             if pushed {
                 known.fetch_since = Some(now);
             }
             let concerned = pushed
                 || happened.settings
-                || (happened.clusters && (known.last.asked_clusters || known.last.failed))
-                || (happened.projects && known.last.failed)
+                || (happened.clusters && (is_unknown || known.last.asked_clusters || known.last.failed))
+                || (happened.projects && (is_unknown || known.last.failed))
                 || happened.changed.contains(id)
                 || (known.rolls_out() && happened.progressed.contains(id));
             if concerned {

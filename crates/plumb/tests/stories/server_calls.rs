@@ -95,6 +95,8 @@ async fn commits_actions_and_dry_runs() -> Result<()> {
     let stage = served().await?;
     let admin = admin(&stage).await?;
     let shop = stage.application("shop", |_| {}).await?;
+    // The server answers from the engine's memory, which learns of what another client created a moment later.
+    stage.place.wait(&shop, "is compared", |live| live["status"]["sync"]["status"].is_string()).await?;
     assert_eq!(admin.call("POST", "applications/shop/sync", json!({})).await?.0, 200);
     let synced = stage.until_sync(&shop, "Synced").await?;
     let commit = synced["status"]["sync"]["revision"].as_str().context("no commit")?.to_owned();
