@@ -192,7 +192,7 @@ async fn four_commands_lead_from_red_to_quiet() -> Result<()> {
     // The report follows the status.
     let report =
         json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport", "metadata": {"name": "bakery"}});
-    let seen = async || stage.place.get(&report).await.ok().map(|report| report.unwrap_or_default());
+    let seen = async || stage.place.get(&report).await.ok().map(Option::unwrap_or_default);
     wait::until_seen(Duration::from_mins(1), "the report counts nothing", seen, |report| {
         report.as_ref().is_some_and(|report| report["summary"]["counted"].as_u64().unwrap_or_default() == 0)
     })
