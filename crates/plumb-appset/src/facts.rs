@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use plumb_crd::application_set::{PullRequestGenerator, ScmProviderGenerator};
 use serde_json::Value as Json;
 
@@ -29,6 +30,35 @@ pub struct GitTree {
     pub files: BTreeMap<String, String>,
     /// Targets of symbolic links, by path.
     pub symlinks: BTreeMap<String, String>,
+}
+
+impl GitTree {
+    /// All paths of a commit or a checkout, at most `most`. The content of files is left out.
+    pub fn paths_of(files: &dyn SourceFiles, most: usize) -> Result<Self, String> {
+        let mut tree = Self::default();
+        let mut directories = vec![RepoPath::root()];
+        while let Some(directory) = directories.pop() {
+            for entry in files.list(&directory).map_err(|error| error.to_string())? {
+                let path = directory.child(&entry.name);
+                match entry.kind {
+                    EntryKind::File | EntryKind::Executable => {
+                        tree.files.insert(path.as_str().to_owned(), String::new());
+                    }
+                    EntryKind::Directory => directories.push(path),
+                    EntryKind::Link => {
+                        let target = files.read(&path).map_err(|error| error.to_string())?;
+                        let target = String::from_utf8_lossy(&target).into_owned();
+                        tree.symlinks.insert(path.as_str().to_owned(), target);
+                    }
+                    EntryKind::Submodule => {}
+                }
+            }
+            if tree.files.len() + directories.len() > most {
+                return Err(format!("the repository has more than {most} files"));
+            }
+        }
+        Ok(tree)
+    }
 }
 
 /// Where a path of a tree leads.

@@ -9,10 +9,8 @@ use plumb_appset::{
     Follows, Generated, GenerationError, GitTree, HttpAnswer, Reason, Settings, Total, follows, generate,
 };
 use plumb_core::object::GroupVersionKind;
-use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use plumb_crd::ApplicationSet;
 use plumb_crd::settings::SecretData;
-use plumb_git::SourceTree;
 use plumb_kube::Selection;
 use plumb_render::{WebAnswer, WebRequest, ask_web};
 use serde_json::Value;
@@ -246,34 +244,9 @@ async fn commit(
     let place = (question.repo_url.as_str(), question.revision.as_str());
     let files = engine.sources.tree_for_set(&settings, project.as_ref(), place, fetch_since).await;
     let files = files?;
-    let walk = tokio::task::spawn_blocking(move || paths(&files).map(|tree| Commit { tree, files }));
+    let walk = tokio::task::spawn_blocking(move || {
+        GitTree::paths_of(&files, MOST_PATHS).map(|tree| Commit { tree, files })
+    });
     let commit = walk.await.map_err(|_| "a defect of plumb aborted the listing".to_owned())?;
     commit.map(Arc::new)
-}
-
-/// All paths of a commit.
-fn paths(files: &SourceTree) -> Result<GitTree, String> {
-    let mut tree = GitTree::default();
-    let mut directories = vec![RepoPath::root()];
-    while let Some(directory) = directories.pop() {
-        for entry in files.list(&directory).map_err(|error| error.to_string())? {
-            let path = directory.child(&entry.name);
-            match entry.kind {
-                EntryKind::File | EntryKind::Executable => {
-                    tree.files.insert(path.as_str().to_owned(), String::new());
-                }
-                EntryKind::Directory => directories.push(path),
-                EntryKind::Link => {
-                    let target = files.read(&path).map_err(|error| error.to_string())?;
-                    let target = String::from_utf8_lossy(&target).into_owned();
-                    tree.symlinks.insert(path.as_str().to_owned(), target);
-                }
-                EntryKind::Submodule => {}
-            }
-        }
-        if tree.files.len() + directories.len() > MOST_PATHS {
-            return Err(format!("the repository has more than {MOST_PATHS} files"));
-        }
-    }
-    Ok(tree)
 }

@@ -4,17 +4,17 @@
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use plumb_core::app::AppId;
+use plumb_core::app::{App, AppId};
 use plumb_core::health;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::application::{Operation, SyncOperation};
-use plumb_crd::{Application, to_app, to_operation};
+use plumb_crd::{Application, SpecProblem, to_app, to_operation};
 use plumb_kube::{ClusterClient, Node};
 use serde_json::Value;
 use tokio::sync::broadcast;
 
 use super::handle::Handle;
-use crate::apps::context::Unavailable;
+use crate::apps::context::{AppContext, Unavailable};
 use crate::apps::registry::AppChange;
 use crate::apps::snapshot::AppSummary;
 use crate::cluster::destination::Cluster;
@@ -285,18 +285,7 @@ async fn render(
     revisions: &[String],
 ) -> Result<RenderedManifests, String> {
     let engine = engine.upgrade().ok_or("the engine has stopped")?;
-    let joined = |problems: Vec<plumb_crd::SpecProblem>| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-    };
-    let app = to_app(application).map_err(joined)?;
-    let context = engine.context(&app).map_err(|why| match why {
-        Unavailable::NotYet => "its cluster is being connected".to_owned(),
-        Unavailable::LeftAlone => "reconciliation of its cluster is turned off".to_owned(),
-        Unavailable::ClusterAway(why)
-        | Unavailable::ClusterUnknown(why)
-        | Unavailable::ClusterUnclear(why) => why,
-        Unavailable::Refused(whys) => whys.join("; "),
-    })?;
+    let (app, context) = prepared(&engine, application)?;
     let since = Instant::now();
     let mut parked = Parked::default();
     let gathered = if revisions.is_empty() {
@@ -304,7 +293,7 @@ async fn render(
         engine.sources.gather(application, &app, &context, policy, None, &mut parked).await
     } else {
         let written = Operation { sync: Some(Box::<SyncOperation>::default()), ..Operation::default() };
-        let operation = to_operation(&written).map_err(joined)?;
+        let operation = to_operation(&written).map_err(|problems| joined(&problems))?;
         let asked = OperationSources { operation: &operation, written: &written, revisions };
         let patience = (since, Patience::Endless);
         engine.sources.gather_for_operation(application, &app, &context, asked, patience, &mut parked).await
@@ -318,4 +307,22 @@ async fn render(
         revisions: gathered.revisions.clone(),
         source_types: gathered.source_types.clone(),
     })
+}
+
+/// An app and what it is reconciled with, or why that is not known.
+pub(super) fn prepared(engine: &Engine, application: &Application) -> Result<(App, AppContext), String> {
+    let app = to_app(application).map_err(|problems| joined(&problems))?;
+    let context = engine.context(&app).map_err(|why| match why {
+        Unavailable::NotYet => "its cluster is being connected".to_owned(),
+        Unavailable::LeftAlone => "reconciliation of its cluster is turned off".to_owned(),
+        Unavailable::ClusterAway(why)
+        | Unavailable::ClusterUnknown(why)
+        | Unavailable::ClusterUnclear(why) => why,
+        Unavailable::Refused(whys) => whys.join("; "),
+    })?;
+    Ok((app, context))
+}
+
+fn joined(problems: &[SpecProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

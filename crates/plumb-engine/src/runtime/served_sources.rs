@@ -3,17 +3,15 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use plumb_core::app::App;
 use plumb_core::project::WindowSubject;
 use plumb_core::source::{RepoPath, SourceFiles as _};
 use plumb_crd::settings::Repository;
-use plumb_crd::{Application, ApplicationSet, to_app};
+use plumb_crd::{Application, ApplicationSet};
 use plumb_git::CommitDetails;
 use plumb_render::{Limits, unpack_upload};
 use serde_json::Value;
 
-use super::served::Leader;
-use crate::apps::context::{AppContext, Unavailable};
+use super::served::{Leader, prepared};
 use crate::engine::Engine;
 
 /// What a chart says about itself.
@@ -43,20 +41,6 @@ pub struct AppWindow {
     pub index: usize,
     /// True if it is open now.
     pub is_open: bool,
-}
-
-fn prepared(engine: &Engine, application: &Application) -> Result<(App, AppContext), String> {
-    let app = to_app(application)
-        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
-    let context = engine.context(&app).map_err(|why| match why {
-        Unavailable::NotYet => "its cluster is being connected".to_owned(),
-        Unavailable::LeftAlone => "reconciliation of its cluster is turned off".to_owned(),
-        Unavailable::ClusterAway(why)
-        | Unavailable::ClusterUnknown(why)
-        | Unavailable::ClusterUnclear(why) => why,
-        Unavailable::Refused(whys) => whys.join("; "),
-    })?;
-    Ok((app, context))
 }
 
 impl Leader {

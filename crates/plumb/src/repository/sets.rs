@@ -9,7 +9,7 @@ use plumb_appset::{
     ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Reason, Repository, Settings, Total,
     Unanswered, generate,
 };
-use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
+use plumb_core::source::{RepoPath, SourceFiles};
 use plumb_crd::application_set::{PullRequestGenerator, ScmProviderGenerator};
 use plumb_crd::{Application, ApplicationSet};
 use plumb_render::LocalFiles;
@@ -140,7 +140,7 @@ impl SetSources<'_> {
         if !self.state.is_commit() {
             return on_disk(&self.state.root).map_err(unreadable);
         }
-        let tree = paths(&*self.state.files).map_err(NoRepository::Unreadable)?;
+        let tree = GitTree::paths_of(&*self.state.files, MOST_FILES).map_err(NoRepository::Unreadable)?;
         Ok(RepositoryFiles { tree, files: Arc::clone(&self.state.files) })
     }
 }
@@ -149,33 +149,6 @@ fn on_disk(directory: &Path) -> std::io::Result<RepositoryFiles> {
     let mut tree = GitTree::default();
     walk(directory, directory, &mut tree)?;
     Ok(RepositoryFiles { tree, files: Arc::new(LocalFiles::new(directory)) })
-}
-
-/// All paths of a commit.
-fn paths(files: &dyn SourceFiles) -> Result<GitTree, String> {
-    let mut tree = GitTree::default();
-    let mut directories = vec![RepoPath::root()];
-    while let Some(directory) = directories.pop() {
-        for entry in files.list(&directory).map_err(|error| error.to_string())? {
-            let path = directory.child(&entry.name);
-            match entry.kind {
-                EntryKind::File | EntryKind::Executable => {
-                    tree.files.insert(path.as_str().to_owned(), String::new());
-                }
-                EntryKind::Directory => directories.push(path),
-                EntryKind::Link => {
-                    let target = files.read(&path).map_err(|error| error.to_string())?;
-                    let target = String::from_utf8_lossy(&target).into_owned();
-                    tree.symlinks.insert(path.as_str().to_owned(), target);
-                }
-                EntryKind::Submodule => {}
-            }
-        }
-        if tree.files.len() + directories.len() > MOST_FILES {
-            return Err(format!("it has more than {MOST_FILES} files"));
-        }
-    }
-    Ok(tree)
 }
 
 /// What generators know: files, and clusters of a file.
