@@ -1,7 +1,7 @@
 //! `plumb mcp`: a server of the Model Context Protocol, for assistants.
 
-mod protocol;
-mod run;
 mod tools;
+mod server;
+mod run;
 
 pub(crate) use run::{Args, run};

@@ -1,5 +1,8 @@
 //! The tools, each a command line of plumb.
 
+use std::sync::Arc;
+
+use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Value, json};
 
 /// A tool.
@@ -95,19 +98,23 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// The tools as the protocol lists them.
-pub(super) fn list(allow_writes: bool) -> Value {
-    let tools = TOOLS.iter().filter(|tool| allow_writes || !tool.writes).map(|tool| {
-        let mut schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-        if tool.app != AppArgument::None {
-            schema["properties"]["app"] = json!({"type": "string", "description": "`name`, or `namespace/name`"});
-        }
-        if tool.app == AppArgument::Required {
-            schema["required"] = json!(["app"]);
-        }
-        let hints = json!({"readOnlyHint": !tool.writes, "destructiveHint": tool.writes});
-        json!({"name": tool.name, "description": tool.description, "inputSchema": schema, "annotations": hints})
-    });
-    json!({"tools": tools.collect::<Vec<_>>()})
+pub(super) fn list(allow_writes: bool) -> Vec<rmcp::model::Tool> {
+    let allowed = TOOLS.iter().filter(|tool| allow_writes || !tool.writes);
+    allowed.map(described).collect()
+}
+
+fn described(tool: &Tool) -> rmcp::model::Tool {
+    let app = json!({"type": "string", "description": "`name`, or `namespace/name`"});
+    let properties = if tool.app == AppArgument::None { json!({}) } else { json!({"app": app}) };
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), properties);
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    if tool.app == AppArgument::Required {
+        schema.insert("required".to_owned(), json!(["app"]));
+    }
+    let hints = ToolAnnotations::new().read_only(!tool.writes).destructive(tool.writes);
+    rmcp::model::Tool::new(tool.name, tool.description, Arc::new(schema)).annotate(hints)
 }
 
 /// The command line of a call, or why there is none. Arguments come from outside: an app is never read as a flag.
@@ -130,4 +137,46 @@ pub(super) fn command(name: &str, arguments: &Value, allow_writes: bool) -> Resu
         word => Some(word.to_owned()),
     });
     Ok(words.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn only_allowed_tools_are_listed() {
+        for (allow_writes, has_sync) in [(false, false), (true, true)] {
+            let listed = list(allow_writes);
+            assert_eq!(listed.iter().any(|tool| tool.name == "sync"), has_sync, "{listed:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_is_a_command_line() {
+        for (tool, arguments, allow_writes, expected) in [
+            ("drift", json!({}), false, "drift -o json"),
+            ("drift", json!({"app": "shop"}), false, "drift shop -o json"),
+            ("sync", json!({"app": "shop"}), true, "app sync shop --timeout 300"),
+        ] {
+            assert_eq!(command(tool, &arguments, allow_writes), Ok(words(expected)));
+        }
+    }
+
+    #[test]
+    fn what_is_not_allowed_or_not_readable_is_refused() {
+        for (tool, arguments, allow_writes, why) in [
+            ("sync", json!({"app": "shop"}), false, "changes the cluster"),
+            ("get_app", json!({}), false, "`app` is missing"),
+            ("get_app", json!({"app": "--kubeconfig=/etc/x"}), false, "must be the name"),
+            ("get_app", json!({"app": 3}), false, "must be the name"),
+            ("rm", Value::Null, true, "there is no tool"),
+        ] {
+            let refused = command(tool, &arguments, allow_writes).expect_err("refused");
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod help;
 mod hostile;
 mod lint;
 mod local;
+mod mcp;
 mod orphans;
 mod reports;
 mod seal;

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::round::{DRAWN, EVERY_TIME, GONE_AFTER_SUCCESS, HOOKS, LEAVE, MOVER, Round, STAY};
 use crate::stage::Stage;
 
-/// How many copies of deleted objects an app keeps (`plumb.tombstones.app-count`).
-const MOST_COPIES: usize = 200;
+/// How many copies of deleted objects an app keeps (`plumb.tombstones.app-count`): more than the longest story makes, so
+/// that each can be looked for in the end.
+pub(super) const MOST_COPIES: usize = 5000;
 
 fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()

@@ -48,6 +48,8 @@ async fn killed_at_any_moment_it_ends_as_git_asks_and_nothing_happens_twice() ->
     stage.kill_plumb()?;
     let user = stage.give_plumb_a_name().await?;
     stage.break_lease().await?;
+    let most_copies = proof::MOST_COPIES.to_string();
+    stage.setting("argocd-cm", "plumb.tombstones.app-count", &most_copies).await?;
     let jobs = stage.place.record("batch/v1", "Job").await?;
     let decoys = decoys(&stage).await?;
     Round(0).commit(&stage)?;

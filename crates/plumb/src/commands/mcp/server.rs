@@ -1,0 +1,103 @@
+//! What is answered to a client. The protocol itself is `rmcp`'s.
+
+use std::process::Stdio;
+use std::sync::Arc;
+
+use rmcp::ErrorData;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, InitializeResult,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::sync::Semaphore;
+
+use super::tools;
+
+/// An answer may not be longer: an assistant cannot read more.
+const MOST_ANSWER: usize = 4 << 20;
+/// Commands that run at the same time. The others wait.
+const AT_ONCE: usize = 4;
+const INSTRUCTIONS: &str =
+    "Start with `doctor`, or with `drift` for one app. Differences without `counts` mean nothing.";
+
+/// Answers calls by running this program: an assistant sees what a user sees.
+pub(super) struct Server {
+    /// The flags that say which cluster to ask.
+    connection: Vec<String>,
+    allow_writes: bool,
+    places: Arc<Semaphore>,
+}
+
+impl Server {
+    pub(super) fn new(connection: Vec<String>, allow_writes: bool) -> Self {
+        Self { connection, allow_writes, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    async fn run(&self, words: &[String]) -> CallToolResult {
+        let outcome = async {
+            let _place = self.places.acquire().await.map_err(std::io::Error::other)?;
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(words).args(&self.connection);
+            command.stdin(Stdio::null()).kill_on_drop(true).output().await
+        };
+        match outcome.await {
+            Ok(output) => {
+                let text = |bytes: &[u8]| {
+                    String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_ANSWER)]).into_owned()
+                };
+                result(output.status.code().unwrap_or(20), text(&output.stdout), text(&output.stderr))
+            }
+            Err(error) => result(20, String::new(), format!("error: cannot run plumb: {error}")),
+        }
+    }
+}
+
+/// The result of a command. The exit code 1 is an answer (something differs), not a failure.
+fn result(code: i32, output: String, errors: String) -> CallToolResult {
+    let text = if output.trim().is_empty() { errors } else { output };
+    let content = vec![ContentBlock::text(text)];
+    if matches!(code, 0 | 1) { CallToolResult::success(content) } else { CallToolResult::error(content) }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> InitializeResult {
+        InitializeResult::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("plumb", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tools::list(self.allow_writes)))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.map_or(Value::Null, Value::Object);
+        let words = tools::command(&request.name, &arguments, self.allow_writes)
+            .map_err(|why| ErrorData::invalid_params(why, None))?;
+        Ok(self.run(&words).await.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_an_answer_and_a_failure_is_none() {
+        assert_eq!(result(1, "differs".to_owned(), String::new()).is_error, Some(false));
+        let failed = result(20, String::new(), "error: no cluster".to_owned());
+        assert_eq!(failed.is_error, Some(true));
+        assert_eq!(failed.content, [ContentBlock::text("error: no cluster")]);
+    }
+}
