@@ -65,6 +65,8 @@ func (c *cluster) apiserver(self string, p ports) program {
 		"--audit-log-path=" + c.state.AuditLog,
 		// Written when each request ends, not in batches.
 		"--audit-log-mode=blocking",
+		// In MB. The default starts another file after 100, and tests would no longer see the requests before.
+		"--audit-log-maxsize=102400",
 	}}
 }
 
