@@ -1,4 +1,4 @@
-//! `cargo xtask bench-list`: how long `plumb app list` takes, compared with kubectl.
+//! `cargo xtask bench-list`: how long `plumb app list` and `plumb doctor` take, compared with kubectl.
 
 mod objects;
 mod task;

@@ -2,10 +2,14 @@
 
 use serde_json::{Value, json};
 
-/// Applications with their status, and reports on two of three.
+/// Applications with their status, reports on all that are `OutOfSync` and on two of three others, and the lease of an
+/// engine: where none runs, `plumb doctor` would judge the apps by itself.
 pub(super) fn objects(n: usize) -> Value {
-    let items: Vec<Value> =
-        (0..n).map(application).chain((0..n).filter(|n| n % 3 != 2).map(report)).collect();
+    let reports = (0..n).filter(|n| n % 3 != 2 || is_red(*n)).map(report);
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "plumb", "namespace": "argocd"},
+        "spec": {"holderIdentity": "plumb-0", "renewTime": "2199-01-01T00:00:00.000000Z"}});
+    let items: Vec<Value> = (0..n).map(application).chain(reports).chain([lease]).collect();
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
@@ -94,14 +98,14 @@ fn report(n: usize) -> Value {
     let finding = |index: usize| {
         json!({
             "group": "apps", "kind": "Deployment", "namespace": format!("team-{:02}", n % 40),
-            "name": format!("{}-{index}", name(n)), "class": if index < counted { "LiveEdit" } else { "ServerDefault" },
+            "name": format!("{}-{index}", name(n)), "class": if index < counted { "LiveEdit" } else { "SchemaDefault" },
             "counts": index < counted, "fields": ["/spec/replicas"], "actor": "kubectl-scale",
             "since": "2026-11-15T10:00:00Z",
             "evidence": ["`kubectl-scale (scale)` wrote /spec/replicas: Git says 3, the cluster has 10"],
             "fix": {"kind": "sync", "text": "restore Git's value with `plumb app sync shop`, or commit the live value to Git"},
         })
     };
-    let mut summary = json!({"counted": counted, "explained": 3 - counted, "worst": "ServerDefault"});
+    let mut summary = json!({"counted": counted, "explained": 3 - counted, "worst": "SchemaDefault"});
     if is_red(n) {
         summary["worst"] = json!("LiveEdit");
         summary["since"] = json!("2026-11-15T10:00:00Z");

@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         (plumb.as_path(), "plumb", "app list"),
         (plumb.as_path(), "plumb", "app list -o name"),
         (plumb.as_path(), "plumb", "app list -o json"),
+        (plumb.as_path(), "plumb", "doctor"),
         (kubectl, "kubectl", "get applications -n argocd"),
         (kubectl, "kubectl", "get applications -n argocd -o json"),
     ] {

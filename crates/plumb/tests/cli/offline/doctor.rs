@@ -1,5 +1,7 @@
 //! `plumb doctor` reads the reports of an engine, the status of Argo CD, or files.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use plumb_testkit::git::GitRepo;
 use serde_json::{Value, json};
@@ -84,6 +86,60 @@ fn the_doctor_shows_what_matters_first() -> Result<()> {
         shell.plumb(line)?;
     }
     shell.transcript.check("doctor-offline")
+}
+
+/// With reports, the doctor of a thousand apps costs little more than the list of them.
+#[test]
+fn the_doctor_of_a_thousand_apps_is_quick() -> Result<()> {
+    let name = |n: usize| format!("app-{n:04}");
+    let app = |n: usize| {
+        let red = json!({"version": "v1", "kind": "ConfigMap", "namespace": "shop", "name": name(n), "status": "OutOfSync"});
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": name(n), "namespace": "argocd"}, "spec": {"destination": {}, "project": "default"},
+            "status": {"sync": {"status": "OutOfSync"}, "resources": [red]}})
+    };
+    let report = |n: usize| {
+        let finding = |class: &str, counts: bool| {
+            json!({"class": class, "counts": counts, "kind": "ConfigMap", "namespace": "shop", "name": name(n),
+                "fields": ["/data/x"], "fix": {"kind": "edit-git", "text": "remove the line from Git"}})
+        };
+        json!({"apiVersion": "plumb.dev/v1alpha1", "kind": "DriftReport",
+            "metadata": {"name": name(n), "namespace": "argocd"}, "summary": {"counted": 1, "explained": 2},
+            "findings": [finding("LiveEdit", true), finding("PhantomDefault", false), finding("EquivalentValue", false)]})
+    };
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"},
+        "spec": {"holderIdentity": "plumb-0", "renewTime": "2199-01-01T00:00:00.000000Z"}});
+    let mut shell = Shell::new()?;
+    api::serve(
+        &mut shell,
+        &[
+            ("/version", json!({"major": "1", "minor": "36", "gitVersion": "v1.36.0"})),
+            ("/apis", json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []})),
+            ("/apis/coordination.k8s.io/v1/namespaces/argocd/leases/plumb", lease),
+            (
+                "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications",
+                list(&(0..1_000).map(app).collect::<Vec<Value>>()),
+            ),
+            (
+                "/apis/plumb.dev/v1alpha1/namespaces/argocd/driftreports",
+                list(&(0..1_000).map(report).collect::<Vec<Value>>()),
+            ),
+        ],
+    )?;
+    let took = |line: &str, shows: &str| -> Result<Duration> {
+        let mut best = Duration::MAX;
+        for _ in 0..5 {
+            let started = Instant::now();
+            let said = shell.quietly(line, &[], "")?;
+            best = best.min(started.elapsed());
+            anyhow::ensure!(said.code == 0 && said.stdout.contains(shows), "{line}: {}", said.stderr);
+        }
+        Ok(best)
+    };
+    let listed = took("plumb app list", "app-0999")?;
+    let diagnosed = took("plumb doctor", "LiveEdit ConfigMap: 1000 findings")?;
+    assert!(diagnosed < listed * 5, "the doctor took {diagnosed:?}, the list {listed:?}");
+    Ok(())
 }
 
 /// A chart of noise in one directory, compared with a dump: defaults, a phantom line, an edit, an orphan and a crash loop.
