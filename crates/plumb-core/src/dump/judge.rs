@@ -9,8 +9,8 @@ use super::LiveDump;
 use crate::app::CompareOptions;
 use crate::desired::{DesiredObject, DesiredSet, ObjectOptions};
 use crate::drift::{
-    Answers, Autoscaler, DryRun, Evidence, Extraneous, Facts, LiveOwner, Outcome, Question, SecondRender,
-    Verdict, judge,
+    Answers, Autoscaler, Claim, DryRun, Evidence, Extraneous, Facts, LiveOwner, Outcome, Question,
+    SecondRender, Verdict, judge,
 };
 use crate::ignore::IgnoreRules;
 use crate::object::{Manifest, ObjectKey};
@@ -27,6 +27,8 @@ pub struct DumpedApp<'facts> {
     pub instance: Option<&'facts str>,
     /// What Git asks for.
     pub desired: &'facts DesiredSet,
+    /// What other apps ask for, by their names in tracking marks.
+    pub others: &'facts [(&'facts str, &'facts DesiredSet)],
     /// The objects of the cluster.
     pub live: &'facts LiveDump,
     /// The schemas of their kinds.
@@ -97,6 +99,7 @@ impl DumpedApp<'_> {
         live: Option<&Manifest>,
     ) -> Option<Verdict> {
         let autoscalers = autoscalers(self.live, key);
+        let claims = self.claims(key);
         // Without a status the tracking mark is believed. No deletion follows from it.
         let was_in_git = match self.recorded {
             Some(recorded) => recorded.may_contain(key),
@@ -117,6 +120,7 @@ impl DumpedApp<'_> {
                     ..Extraneous::default()
                 },
                 autoscalers: &autoscalers,
+                claims: &claims,
                 render_may_vary: self.second.is_some(),
                 ..Facts::default()
             },
@@ -142,6 +146,16 @@ impl DumpedApp<'_> {
             }
         }
         None
+    }
+
+    /// The other apps that ask for an object.
+    fn claims(&self, key: &ObjectKey) -> Vec<Claim<'_>> {
+        let others = self.others.iter().filter(|(app, _)| self.instance.is_some_and(|own| own != *app));
+        let claims = others.filter_map(|(app, desired)| {
+            let manifest = &desired.objects.get(key)?.manifest;
+            Some(Claim { app, manifest: Some(manifest) })
+        });
+        claims.collect()
     }
 
     fn owner(&self, live: &Manifest) -> LiveOwner {

@@ -65,12 +65,17 @@ fn now() -> Timestamp {
 
 /// One line per finding: `!` where it counts.
 fn check(git: &str, live: &str, expected: &Expect) {
+    check_beside(&[], git, live, expected);
+}
+
+fn check_beside(others: &[(&str, &DesiredSet)], git: &str, live: &str, expected: &Expect) {
     let (desired, live) = (desired(git), dump(live));
     let instance = tracking_app(&desired, &live);
     let schemas = SchemaSet::default().with_crds(live.values());
     let app = DumpedApp {
         instance: instance.as_deref(),
         desired: &desired,
+        others,
         live: &live,
         schemas: &schemas,
         rules: &IgnoreRules::default(),
@@ -116,6 +121,45 @@ fn defaults_of_a_crd_are_explained_and_edits_are_not() {
         &expect![[r"
         ! Unexplained example.io/Thing team/a /spec/colour
           SchemaDefault example.io/Thing team/a /spec/size"]],
+    );
+}
+
+#[test]
+fn an_object_of_two_apps_belongs_to_the_one_that_tracks_it() {
+    let git = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: '1'}}";
+    let live = |app: &str| {
+        format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, namespace: team, \
+             annotations: {{argocd.argoproj.io/tracking-id: \"{app}:/ConfigMap:team/a\"}}}}, data: {{x: '1'}}}}\n\
+             ---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: b, namespace: team, {}}}}}\n",
+            mark("/ConfigMap", "b")
+        )
+    };
+    let git = &format!("{git}\n---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: b}}}}\n");
+    let other = desired(git);
+    let others: &[(&str, &DesiredSet)] = &[("other", &other)];
+    check_beside(
+        others,
+        git,
+        &live("shop"),
+        &expect!["  SharedResource ConfigMap team/a\n  SharedResource ConfigMap team/b"],
+    );
+    check_beside(
+        others,
+        git,
+        &live("zoo"),
+        &expect![[r"
+            ! Unadopted ConfigMap team/a
+              SharedResource ConfigMap team/b"]],
+    );
+    let zoo: &[(&str, &DesiredSet)] = &[("zoo", &other)];
+    check_beside(
+        zoo,
+        git,
+        &live("zoo"),
+        &expect![[r"
+            ! SharedResource ConfigMap team/a
+              SharedResource ConfigMap team/b"]],
     );
 }
 

@@ -12,12 +12,14 @@ mod hook_policy;
 mod ignore_entry;
 mod json_patch;
 mod locate;
+mod missing;
 mod overlay;
 mod pins;
 mod proof;
 mod proposal;
 mod propose;
 mod seen;
+mod subject;
 mod values;
 
 #[cfg(test)]
@@ -29,8 +31,9 @@ pub use goal::FixGoal;
 pub use ignore_entry::IgnoreEntry;
 pub use locate::{DocumentPlace, locate};
 pub use overlay::overlay_patch;
-pub use proof::{ProofFailure, prove, prove_dropped, same_places, still_there};
+pub use proof::{ProofFailure, prove, prove_dropped, prove_intended, same_places, still_there};
 pub use proposal::{Action, ObjectChange, Proposal};
-pub use propose::{Keeper, Subject, propose};
+pub use propose::propose;
 pub use seen::is_shown_by_argo_cd;
+pub use subject::{Keeper, LastSync, Subject};
 pub use values::{ValuesCandidate, literal_line, value_candidates};

@@ -115,6 +115,30 @@ pub fn prove(before: &DesiredSet, after: &DesiredSet, changes: &[&ObjectChange])
     Ok(())
 }
 
+/// Compares two renders of an app that reads a file which was changed for another app. Fails unless each object that
+/// differs is one that a change of its own intends like this.
+pub fn prove_intended(
+    before: &DesiredSet,
+    after: &DesiredSet,
+    intended: &[&ObjectChange],
+) -> Result<(), ProofFailure> {
+    let (before, after) = (values(before), values(after));
+    for key in before.keys().chain(after.keys()) {
+        let (old, new) = (before.get(key), after.get(key));
+        if old == new {
+            continue;
+        }
+        let own = intended.iter().filter(|change| change.key == *key).flat_map(|change| &change.operations);
+        let made = old.and_then(|old| {
+            own.into_iter().try_fold(old.clone(), |value, operation| operation.apply(&value).ok())
+        });
+        if made.as_ref() != new {
+            return Err(ProofFailure::OtherObject { key: key.clone() });
+        }
+    }
+    Ok(())
+}
+
 /// Compares two renders of an app. Fails unless exactly this object is gone from the second.
 pub fn prove_dropped(before: &DesiredSet, after: &DesiredSet, key: &ObjectKey) -> Result<(), ProofFailure> {
     let (mut expected, after) = (values(before), values(after));
@@ -222,6 +246,27 @@ mod tests {
             prove(&before, &before, &[&other]).map_err(|why| why.to_string()),
             Err("the render of the working copy does not have ConfigMap web/c".to_owned())
         );
+    }
+
+    #[test]
+    fn another_app_changes_only_as_it_intends() {
+        let (a, b) = (map("a", &json!({"x": "1", "y": "2"})), map("b", &json!({"x": "1"})));
+        let before = set(&[a.clone(), b.clone()]);
+        let without = map("a", &json!({"y": "2"}));
+        let proved = |after: &[Value], intended: &[&ObjectChange]| {
+            prove_intended(&before, &set(after), intended).map_err(|why| why.to_string())
+        };
+        let own = change("a", "/data/x");
+        assert_eq!(proved(&[a.clone(), b.clone()], &[]), Ok(()), "nothing differs");
+        assert_eq!(proved(&[a.clone(), b.clone()], &[&own]), Ok(()), "it is not made yet");
+        assert_eq!(proved(&[without.clone(), b.clone()], &[&own]), Ok(()));
+        for (after, intended) in [
+            (vec![without.clone(), b.clone()], &[] as &[&ObjectChange]),
+            (vec![map("a", &json!({"x": "1"})), b], &[&own]),
+            (vec![without], &[&own]),
+        ] {
+            assert!(proved(&after, intended).is_err_and(|why| why.ends_with("would change too")));
+        }
     }
 
     #[test]

@@ -4,48 +4,17 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::hook_policy::{delete_after_success, is_hook};
+use super::hook_policy::delete_after_success;
+use super::missing::{Change, time_to_live};
 use super::pins::pins;
 use super::seen::{is_compared, is_seen_default};
-use super::{Action, FixGoal, IgnoreEntry, ObjectChange, Proposal, json_patch};
+use super::{Action, FixGoal, IgnoreEntry, Keeper, ObjectChange, Proposal, Subject, json_patch};
 use crate::desired::Origin;
 use crate::drift::{DriftClass, Finding, FixKind};
 use crate::normalize::is_secret;
-use crate::object::{FieldPath, Manifest, Segment};
+use crate::object::{FieldPath, Segment};
 use crate::references::is_built_in_group;
 use crate::yaml::Operation;
-
-/// A finding with what is known about its object.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'facts> {
-    /// The finding.
-    pub finding: &'facts Finding,
-    /// The object in Git; for a hook, the hook.
-    pub desired: Option<&'facts Manifest>,
-    /// Where Git has it.
-    pub origin: Option<&'facts Origin>,
-    /// The object in the cluster.
-    pub live: Option<&'facts Manifest>,
-    /// Does Argo CD show the object as `OutOfSync`? `None` if it is not known.
-    pub is_red_in_argo_cd: Option<bool>,
-    /// The user wants Git to take over what was edited in the cluster.
-    pub keeps_live: bool,
-    /// Who keeps an object that several apps render, if the user chose.
-    pub keeper: Option<Keeper<'facts>>,
-    /// The user asked for this class by its name.
-    pub is_asked_for: bool,
-    /// Argo CD sees no other difference. If it shows the object as `OutOfSync`, it is because of this one.
-    pub is_alone: bool,
-}
-
-/// The app that keeps an object which several apps render.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper<'facts> {
-    /// The app of the finding.
-    ThisApp,
-    /// Another app, by its name.
-    Other(&'facts str),
-}
 
 /// What would end this finding for this goal: one step, or a change and a rule for what the change cannot cover.
 pub fn propose(subject: &Subject<'_>, goal: FixGoal) -> Vec<Proposal> {
@@ -106,8 +75,13 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
             let by = finding.actor.as_deref().unwrap_or("another writer");
             ignore_addition(subject, &format!("{by} added this, and Git does not set it"))
         }
-        DriftClass::HookResidue => keep_job(subject, goal).unwrap_or_else(|| delete_hook(subject)),
-        DriftClass::Behind if keep_job(subject, goal).is_some() => missing_job(finding),
+        DriftClass::HookResidue => come_and_stay(subject, goal).unwrap_or_else(|| delete_hook(subject)),
+        DriftClass::Behind => {
+            come_and_stay(subject, goal).unwrap_or_else(|| match time_to_live(subject, goal) {
+                Some(_) => missing_job(finding),
+                None => instruct(finding),
+            })
+        }
         DriftClass::LiveEdit | DriftClass::UnclaimedAddition | DriftClass::Unexplained
             if subject.keeps_live =>
         {
@@ -123,7 +97,6 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
         | DriftClass::Orphan
         | DriftClass::StaleOwnership
         | DriftClass::Blocked
-        | DriftClass::Behind
         | DriftClass::TugOfWar
         | DriftClass::SchemaDefault => instruct(finding),
     }
@@ -277,19 +250,15 @@ fn number(segment: &Segment) -> Option<usize> {
     }
 }
 
-/// Argo CD wants a Job back that its own time to live removed. One that stays is not missing.
-fn keep_job(subject: &Subject<'_>, goal: FixGoal) -> Option<Action> {
-    let desired = subject.desired.filter(|job| job.kind() == "Job" && job.group() == "batch")?;
-    let is_gone = goal == FixGoal::ArgoCd && subject.live.is_none() && !is_hook(desired);
-    let path = FieldPath::root().field("spec").field("ttlSecondsAfterFinished");
-    path.find(desired.value()).filter(|_| is_gone)?;
-    let why = "Argo CD shows a Job as missing that its time to live removed; now it stays";
-    let remove = vec![Operation::Remove { path }];
+/// What makes an object come back and stay, if Git can say it.
+fn come_and_stay(subject: &Subject<'_>, goal: FixGoal) -> Option<Action> {
+    let found = Change::keep_job(subject, goal).or_else(|| Change::drop_nulls(subject, goal))?;
     Some(match subject.origin {
-        Some(origin) if origin.verbatim => Action::Edit(change(subject, origin, remove, why)),
-        Some(origin) => {
-            Action::Through(change(subject, origin, remove, why), Box::new(instruct(subject.finding)))
-        }
+        Some(origin) if origin.verbatim => Action::Edit(change(subject, origin, found.operations, found.why)),
+        Some(origin) => Action::Through(
+            change(subject, origin, found.operations, found.why),
+            Box::new(instruct(subject.finding)),
+        ),
         None => instruct(subject.finding),
     })
 }

@@ -61,6 +61,7 @@ fn subject<'facts>(scene: &'facts Scene, finding: &'facts Finding) -> Subject<'f
         keeper: None,
         is_asked_for: false,
         is_alone: false,
+        last_sync: LastSync::Unknown,
     }
 }
 
@@ -515,6 +516,9 @@ fn a_job_that_its_time_to_live_removes_stays_for_argo_cd() {
             .contains("remove that line, or make the Job a hook")
     );
     assert!(!shown(&scene, &propose(&unknown, FixGoal::Plumb)).contains("hook"));
+    let applied = Subject { last_sync: LastSync::Applied, ..unknown };
+    let kept = shown(&scene, &propose(&applied, FixGoal::ArgoCd));
+    assert!(kept.contains("it runs once more") && !kept.contains("ttlSeconds"), "{kept}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One directory as an app.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,6 +12,7 @@ use plumb_core::dump::{DumpedApp, LiveDump, judge_all, likely_namespace, trackin
 use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::ObjectKey;
 use plumb_core::schema::SchemaSet;
+use plumb_core::source::RepoPath;
 use plumb_crd::{Application, source_with_overrides, to_app, written_sources};
 use plumb_render::{AppFacts, Freshness, Overrides, Rendered, SourceType};
 
@@ -46,7 +47,8 @@ pub(crate) struct LocalApp {
 }
 
 impl LocalApp {
-    /// Renders a directory, and finds out whose it is by the tracking marks of its objects in the cluster.
+    /// Renders a directory, and finds out whose it is: the one Application with this path, else the one whose tracking
+    /// marks most of its objects have in the cluster.
     pub(super) fn render(
         context: &Context,
         renderer: &LocalRenderer,
@@ -64,17 +66,22 @@ impl LocalApp {
             overrides: None,
             app: AppFacts { name: name.clone(), instance: name.clone(), ..AppFacts::default() },
             kube_version: KUBE_VERSION.to_owned(),
+            refs: BTreeMap::new(),
         };
         let scopes = Scopes::built_in().with_crds(live.values());
         let mut output = renderer.render(&source, BTreeMap::new(), Freshness::Cached)?;
         let bare = desired_set(&output, &name, None, &scopes);
         let likely = namespace.map(str::to_owned).or_else(|| likely_namespace(&bare, live));
-        let instance = tracking_app(&desired_set(&output, &name, likely.as_deref(), &scopes), live);
+        let by_path = only_with_path(applications, &path);
+        let instance = match by_path {
+            Some(application) => Some(application.id().instance_name(context.namespace())),
+            None => tracking_app(&desired_set(&output, &name, likely.as_deref(), &scopes), live),
+        };
         let of_app = |application: &&Application| match &instance {
             Some(instance) => application.id().instance_name(context.namespace()) == *instance,
             None => application.metadata.name == name,
         };
-        let application = applications.iter().find(of_app).cloned();
+        let application = by_path.or_else(|| applications.iter().find(of_app)).cloned();
         let app = application.as_ref().and_then(|application| to_app(application).ok());
         if let (Some(application), Some(app)) = (&application, &app) {
             source.take_options(application, app, context.namespace());
@@ -103,14 +110,24 @@ impl LocalApp {
         })
     }
 
-    pub(super) fn judge(&mut self, live: &LiveDump, schemas: &SchemaSet, now: Timestamp) {
+    /// A verdict per object, beside what the other apps ask for.
+    pub(super) fn judge(
+        &self,
+        all: &[Self],
+        live: &LiveDump,
+        schemas: &SchemaSet,
+        now: Timestamp,
+    ) -> BTreeMap<ObjectKey, Verdict> {
         let app = self.application.as_ref().and_then(|application| to_app(application).ok());
         let ignored = app.as_ref().map(|app| app.ignore_differences.clone()).unwrap_or_default();
         let (rules, _) = IgnoreRules::compile(ignored);
         let recorded = self.application.as_ref().map(Application::recorded_objects);
-        self.verdicts = judge_all(&DumpedApp {
+        let others: Vec<(&str, &DesiredSet)> =
+            all.iter().filter_map(|other| Some((other.instance.as_deref()?, &other.desired))).collect();
+        judge_all(&DumpedApp {
             instance: self.instance.as_deref(),
             desired: &self.desired,
+            others: &others,
             live,
             schemas,
             rules: &rules,
@@ -118,7 +135,7 @@ impl LocalApp {
             recorded: recorded.as_ref(),
             second: self.second.as_ref(),
             now,
-        });
+        })
     }
 
     /// Every difference.
@@ -135,6 +152,33 @@ impl LocalApp {
 }
 
 impl LocalSource {
+    /// A source of an Application, in a working copy of its repository. `root_of` finds those of the other sources.
+    pub(crate) fn of_app(
+        root: &Path,
+        application: &Application,
+        app: &App,
+        (index, source): (usize, &Source),
+        control_plane: &str,
+        kube_version: &str,
+        root_of: &dyn Fn(&Source) -> Option<PathBuf>,
+    ) -> Self {
+        let named = app.sources.iter().filter_map(|other| Some((other.ref_name.clone()?, root_of(other)?)));
+        Self {
+            refs: named.collect(),
+            root: root.to_owned(),
+            source: source.clone(),
+            index,
+            overrides: Some(overrides(application, app, index)),
+            app: AppFacts {
+                name: app.id.name.clone(),
+                instance: app.id.instance_name(control_plane),
+                project: app.project.clone(),
+                namespace: app.destination.namespace.clone().unwrap_or_default(),
+            },
+            kube_version: kube_version.to_owned(),
+        }
+    }
+
     /// Takes over what the Application says about the tool. Of several sources, it is the one with this path.
     fn take_options(&mut self, application: &Application, app: &App, control_plane: &str) {
         let is_here = |source: &Source| source.path == self.source.path || app.sources.len() == 1;
@@ -150,6 +194,19 @@ impl LocalSource {
             namespace: app.destination.namespace.clone().unwrap_or_default(),
         };
     }
+}
+
+/// The one Application that is rendered from this path of a repository.
+fn only_with_path<'apps>(applications: &'apps [Application], path: &str) -> Option<&'apps Application> {
+    let place = RepoPath::parse(path).ok()?;
+    let has_path = |application: &&Application| {
+        let sources = to_app(application).map(|app| app.sources).unwrap_or_default();
+        let mut paths = sources.iter().filter_map(|source| source.path.as_deref());
+        paths.any(|path| RepoPath::parse(path).is_ok_and(|path| path == place))
+    };
+    let mut found = applications.iter().filter(has_path);
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }
 
 /// Options of a source that its own files set.

@@ -1,5 +1,6 @@
 //! The flags for work without a cluster.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -63,17 +64,24 @@ impl OfflineArgs {
             .collect();
         let mut apps = Vec::with_capacity(self.desired.len());
         for directory in &self.desired {
-            let mut app = LocalApp::render(
+            apps.push(LocalApp::render(
                 context,
                 renderer,
                 directory,
                 (&live, &applications),
                 self.dest_namespace.as_deref(),
-            )?;
+            )?);
+        }
+        let mut judged = Vec::with_capacity(apps.len());
+        let mut without_schema = BTreeSet::new();
+        for app in &apps {
             let schemas = dump::schemas(&self.schemas, &live, &app.desired)?;
-            dump::note_missing(context, &schemas, &live, &app.desired);
-            app.judge(&live, &schemas, now);
-            apps.push(app);
+            without_schema.extend(dump::without_schema(&schemas, &live, &app.desired));
+            judged.push(app.judge(&apps, &live, &schemas, now));
+        }
+        dump::note_without_schema(context, without_schema);
+        for (app, verdicts) in apps.iter_mut().zip(judged) {
+            app.verdicts = verdicts;
         }
         Ok(Offline { live, applications, apps })
     }

@@ -85,10 +85,30 @@ impl Checkouts {
         Ok(found)
     }
 
+    /// The checkouts of repositories, by normalized URL. A checkout without a URL belongs to the repositories that its
+    /// remotes name, or that it is itself; if none of these is wanted, to all.
+    pub(crate) fn by_repository(&self, urls: &BTreeSet<String>) -> BTreeMap<String, PathBuf> {
+        let own: BTreeSet<String> = self.rest.iter().flat_map(|path| own_urls(path)).collect();
+        let named: BTreeSet<&String> = urls.intersection(&own).collect();
+        let of = |url: &String| match self.by_url.get(url) {
+            Some(path) => Some(path.clone()),
+            None => self.rest.clone().filter(|_| named.is_empty() || named.contains(url)),
+        };
+        urls.iter().filter_map(|url| Some((url.clone(), of(url)?))).collect()
+    }
+
     /// All checkouts.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
         self.by_url.values().chain(&self.rest).map(PathBuf::as_path)
     }
+}
+
+/// The normalized URLs of the remotes of a clone, and its own.
+pub(crate) fn own_urls(path: &Path) -> BTreeSet<String> {
+    let Ok(copy) = WorkingCopy::open(path) else { return BTreeSet::new() };
+    let here = copy.root().display().to_string();
+    let here = [format!("file://{here}"), here];
+    copy.remotes().iter().chain(&here).map(|url| normalize_repo_url(url)).collect()
 }
 
 fn root(path: &Path) -> Result<String, CommandError> {

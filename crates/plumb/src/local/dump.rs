@@ -1,6 +1,6 @@
 //! Reading dumps and schemas.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -51,17 +51,17 @@ pub(crate) fn openapi(files: &[PathBuf]) -> Result<SchemaSet, CommandError> {
     Ok(schemas)
 }
 
-/// Says which kinds are compared without a schema: their defaults are not known.
-pub(super) fn note_missing(context: &Context, schemas: &SchemaSet, live: &LiveDump, desired: &DesiredSet) {
-    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
-    for object in desired.objects.values().filter(|object| live.contains_key(&object.key)) {
-        let gvk = object.manifest.gvk();
-        if schemas.kind(&gvk).is_none() {
-            *missing.entry(format!("{} {}", gvk.api_version(), gvk.kind)).or_default() += 1;
-        }
-    }
-    if !missing.is_empty() {
-        let kinds: Vec<String> = missing.keys().cloned().collect();
+/// The kinds that are compared without a schema: their defaults are not known.
+pub(super) fn without_schema(schemas: &SchemaSet, live: &LiveDump, desired: &DesiredSet) -> BTreeSet<String> {
+    let compared = desired.objects.values().filter(|object| live.contains_key(&object.key));
+    let kinds = compared.map(|object| object.manifest.gvk()).filter(|gvk| schemas.kind(gvk).is_none());
+    kinds.map(|gvk| format!("{} {}", gvk.api_version(), gvk.kind)).collect()
+}
+
+/// Says which kinds these are.
+pub(super) fn note_without_schema(context: &Context, kinds: BTreeSet<String>) {
+    if !kinds.is_empty() {
+        let kinds: Vec<String> = kinds.into_iter().collect();
         context.out.note(&format!(
             "note: no schema of {}: their defaults are not known\n\
              hint: `kubectl get --raw /openapi/v2 > openapi.json`, then --schemas openapi.json",

@@ -8,6 +8,6 @@ mod renderer;
 
 pub(crate) use app::{LocalApp, overrides};
 pub(crate) use args::OfflineArgs;
-pub(crate) use checkouts::Checkouts;
+pub(crate) use checkouts::{Checkouts, own_urls};
 pub(crate) use dump::openapi;
 pub(crate) use renderer::{LocalRenderer, LocalSource, desired_set};

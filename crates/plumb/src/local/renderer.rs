@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use crate::render_here::RenderArgs;
 
 /// A source of an app, in a working copy.
+#[derive(Clone)]
 pub(crate) struct LocalSource {
     /// Root of the working copy.
     pub(crate) root: PathBuf,
@@ -30,6 +31,8 @@ pub(crate) struct LocalSource {
     pub(crate) app: AppFacts,
     /// Version of the cluster, for charts.
     pub(crate) kube_version: String,
+    /// The working copies of other sources of the app, by the name they are referred to as.
+    pub(crate) refs: BTreeMap<String, PathBuf>,
 }
 
 /// Renders sources of working copies.
@@ -50,12 +53,21 @@ impl LocalRenderer {
         freshness: Freshness,
     ) -> Result<Rendered, CommandError> {
         let files: Arc<dyn SourceFiles> = Arc::new(LocalFiles::new(local.root.clone()));
+        let edited: Arc<dyn SourceFiles> = Arc::new(EditedFiles::new(files, edits));
+        let named = local.refs.iter().map(|(name, root)| {
+            let files: Arc<dyn SourceFiles> = if *root == local.root {
+                Arc::clone(&edited)
+            } else {
+                Arc::new(LocalFiles::new(root.clone()))
+            };
+            (name.clone(), files)
+        });
         let request = RenderRequest {
             source: local.source.clone(),
             index: local.index,
-            files: Arc::new(EditedFiles::new(files, edits)),
+            refs: named.collect(),
+            files: edited,
             revision: plumb_git::checked_out(&local.root).unwrap_or_default(),
-            refs: BTreeMap::new(),
             chart_dependencies: BTreeMap::new(),
             overrides: local.overrides.clone(),
             app: local.app.clone(),

@@ -1,6 +1,7 @@
 //! From a red column to green: what the doctor shows first, and what `plumb fix` changes in Git.
 
 use anyhow::{Result, ensure};
+use plumb_testkit::git::GitRepo;
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -62,6 +63,30 @@ async fn a_red_app_becomes_green_by_a_branch() -> Result<()> {
     ensure!(
         refused.contains("another value at /spec/template/spec/containers of apps/Deployment"),
         "{refused}"
+    );
+
+    // A team that has only the Application, as for a chart of others, gets a rule in it.
+    let control = GitRepo::new()?;
+    let mut written = app.clone();
+    written.as_object_mut().map(|app| app.remove("status"));
+    control.commit(&[("apps/shop.json", serde_json::to_string_pretty(&written)?)])?;
+    let control = control.path().display().to_string();
+    let ruled = stage.plumb(&[
+        "fix",
+        "--app",
+        "shop",
+        "--repo",
+        &control,
+        "--for",
+        "argocd",
+        "--class",
+        "EquivalentValue",
+        "--patch",
+    ])?;
+    ensure!(
+        ruled.contains("+++ b/apps/shop.json")
+            && ruled.contains("/spec/template/spec/containers/0/resources/limits/cpu"),
+        "{ruled}"
     );
     Ok(())
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::compare::{Difference, Forgiven, is_zero, twin};
 use crate::drift::case::{Case, last_field, leaf_places, show};
 use crate::drift::explained::Explained;
-use crate::drift::{DriftClass, Fix, FixKind};
+use crate::drift::{DriftClass, Fix, FixKind, LiveOwner};
 use crate::fields::is_controller_by_name;
 use crate::object::{FieldPath, Segment};
 use crate::schema::{Schema, Shape};
@@ -61,10 +61,11 @@ pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option
 }
 
 /// Does our apply still own the field that is missing? The API server stores custom resources as they are written, so
-/// there it drops nothing.
+/// there it drops nothing. An object that no app has applied yet has no such owner.
 fn is_dropped_by_server(case: &Case<'_>, forgiven: &Forgiven<'_>) -> bool {
     let is_same = || forgiven.desired.is_none_or(|desired| is_same_as_absent(&forgiven.path, desired));
-    case.is_built_in() && case.is_ours(&forgiven.path) && is_same()
+    let is_applied_by_nobody = || case.evidence.facts.owner == LiveOwner::Nobody;
+    case.is_built_in() && (case.is_ours(&forgiven.path) || is_applied_by_nobody()) && is_same()
 }
 
 /// Did the Go types of an operator drop this value? They drop all values of that kind together, and none that has a

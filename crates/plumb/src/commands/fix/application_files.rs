@@ -7,7 +7,6 @@ use plumb_core::app::AppId;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::yaml::{Limits, parse_documents_bytes};
 use plumb_crd::Application;
-use serde_json::Value;
 
 use super::place::FilePlace;
 
@@ -26,8 +25,7 @@ struct Found {
     place: FilePlace,
     namespace: Option<String>,
     line: usize,
-    /// The directories of its sources.
-    paths: Vec<String>,
+    application: Option<Application>,
 }
 
 /// The document of an Application.
@@ -80,15 +78,15 @@ impl ApplicationFiles {
                     place: place.clone(),
                     namespace: manifest.namespace().map(str::to_owned),
                     line: document.line,
-                    paths: paths(manifest.value()),
+                    application: Application::from_json(manifest.value()).ok(),
                 });
             }
         }
     }
 
-    /// The directories of all sources that the files name.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.found.values().flatten().flat_map(|found| &found.paths).map(String::as_str)
+    /// The Applications that the files describe.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Application> {
+        self.found.values().flatten().filter_map(|found| found.application.as_ref())
     }
 
     /// The document of an app; in words, why there is none.
@@ -115,11 +113,4 @@ impl ApplicationFiles {
             }),
         }
     }
-}
-
-fn paths(application: &Value) -> Vec<String> {
-    let spec = &application["spec"];
-    let many = spec["sources"].as_array().into_iter().flatten();
-    let sources = std::iter::once(&spec["source"]).chain(many);
-    sources.filter_map(|source| Some(source["path"].as_str()?.to_owned())).collect()
 }

@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin, Scopes};
 use plumb_core::drift::{DriftClass, Finding};
-use plumb_core::fix::{Action, FixGoal, IgnoreEntry, ObjectChange, Subject, is_shown_by_argo_cd, propose};
+use plumb_core::fix::{
+    Action, FixGoal, IgnoreEntry, LastSync, ObjectChange, Subject, is_shown_by_argo_cd, propose,
+};
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_crd::Application;
 use serde_json::Value;
 
 use super::keepers::Keepers;
+use super::readers::Reader;
 use crate::local::LocalSource;
 use crate::select::resource_filter::ResourceFilter;
 use crate::view::rows::ObjectRow;
@@ -37,6 +41,37 @@ pub(super) struct CaseObject {
     pub(super) live: Option<Manifest>,
     /// Does Argo CD show it as `OutOfSync`?
     pub(super) is_red: Option<bool>,
+    pub(super) last_sync: Option<SyncResult>,
+}
+
+/// What the last sync said about an object.
+#[derive(Clone)]
+pub(super) struct SyncResult {
+    status: String,
+    message: String,
+}
+
+impl SyncResult {
+    /// The results of the last sync, by object. Hooks are made anew by each sync.
+    pub(super) fn all(application: &Application) -> BTreeMap<ObjectKey, Self> {
+        let state = application.status.operation_state.as_ref();
+        let result = state.and_then(|state| state.sync_result.as_deref());
+        let objects = result.into_iter().flat_map(|result| &result.resources);
+        let objects = objects.filter(|object| object.hook_type.is_empty());
+        objects
+            .map(|object| {
+                (object.key(), Self { status: object.status.clone(), message: object.message.clone() })
+            })
+            .collect()
+    }
+
+    fn known(result: Option<&Self>) -> LastSync<'_> {
+        match result {
+            Some(result) if result.status == "Synced" => LastSync::Applied,
+            Some(result) if result.status == "SyncFailed" => LastSync::Refused(&result.message),
+            Some(_) | None => LastSync::Unknown,
+        }
+    }
 }
 
 impl CaseObject {
@@ -50,6 +85,19 @@ impl CaseObject {
             manifest.key().as_ref() == Some(key)
         })?;
         Some((hook.manifest.clone(), hook.origin.clone()))
+    }
+}
+
+impl Case {
+    /// Its sources, as readers of their files.
+    pub(super) fn readers(&self) -> impl Iterator<Item = Reader> {
+        self.sources.values().map(|source| Reader {
+            app: Some(self.id.name.clone()),
+            instance: self.instance.clone(),
+            namespace: self.namespace.clone(),
+            scopes: self.scopes.clone(),
+            source: source.clone(),
+        })
     }
 }
 
@@ -151,6 +199,7 @@ pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
                         DriftClass::SharedResource => wanted.keepers.of(case, &finding.key),
                         _ => None,
                     },
+                    last_sync: SyncResult::known(object.last_sync.as_ref()),
                     is_asked_for: wanted.classes.contains(&finding.class),
                     is_alone: object
                         .findings

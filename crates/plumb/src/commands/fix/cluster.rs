@@ -1,23 +1,26 @@
 //! Cases from a cluster: apps are rendered and judged here, as the engine does it, whichever engine runs there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use plumb_core::app::{App, Source};
 use plumb_core::desired::{Scope, Scopes};
 use plumb_core::fix::FixGoal;
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::project::normalize_repo_url;
 use plumb_crd::application::ResourceStatus;
 use plumb_crd::{Application, to_app};
 use plumb_engine::{RenderedApp, Surveyed};
 use plumb_kube::{ClusterClient, Selection};
-use plumb_render::AppFacts;
 
-use super::case::{Case, CaseObject};
+use super::application_files::ApplicationFiles;
+use super::case::{Case, CaseObject, SyncResult};
+use super::readers::Reader;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::facts::{engine_runs, survey_objects};
 use crate::kinds;
-use crate::local::{Checkouts, LocalSource, overrides};
+use crate::local::{Checkouts, LocalSource};
 use crate::render_here::RenderArgs;
 use crate::select::app;
 use crate::select::namespaces::list_in;
@@ -28,27 +31,40 @@ pub(super) struct Wanted<'args> {
     pub(super) namespace: Option<&'args str>,
     pub(super) checkouts: &'args Checkouts,
     pub(super) goal: Option<FixGoal>,
+    /// The files of the working copies that describe Applications.
+    pub(super) files: &'args ApplicationFiles,
 }
 
-/// One case per app with a source that has a working copy, and the directories of all apps. An app that cannot be rendered
-/// is named, and costs the others nothing.
+/// What was found out.
+pub(super) struct Found {
+    /// One per app whose sources or whose Application are in a working copy.
+    pub(super) cases: Vec<Case>,
+    /// What all apps of the cluster are rendered from, as far as it is in a working copy.
+    pub(super) readers: Vec<Reader>,
+    /// Further Applications, which may be rendered from a working copy.
+    pub(super) applications: Vec<Application>,
+}
+
+/// Judges apps. An app that cannot be rendered is named, and costs the others nothing.
 pub(super) async fn cases(
     context: &Context,
     render: &RenderArgs,
     wanted: &Wanted<'_>,
-) -> Result<(Vec<Case>, Vec<String>), CommandError> {
+) -> Result<Found, CommandError> {
     let client = context.client_of_all_kinds().await?;
     let (applications, objects) = applications(context, &client, wanted).await?;
-    let paths =
-        objects.iter().filter_map(|object| to_app(&Application::from_json(object.value()).ok()?).ok());
-    let paths = paths.flat_map(|app| app.sources).filter_map(|source| source.path).collect();
+    let all: Vec<Application> =
+        objects.iter().filter_map(|object| Application::from_json(object.value()).ok()).collect();
     let has_engine = engine_runs(context, &client).await;
-    let judging = Judging { context, client: &client, wanted, has_engine };
+    let roots = wanted.checkouts.by_repository(&repositories(all.iter().chain(&applications)));
+    let judging = Judging { context, client: &client, wanted, has_engine, roots };
+    let readers = all.iter().flat_map(|application| judging.readers(application)).collect();
     let mut prepared = Vec::new();
     for application in &applications {
         match judging.prepare(application) {
-            Ok(Some((app, sources))) => prepared.push((application, app, sources)),
-            Ok(None) => {}
+            // Of a chart that is elsewhere, rules in the Application are what can be changed.
+            Ok((_, sources)) if sources.is_empty() && wanted.files.of(&application.id()).is_err() => {}
+            Ok((app, sources)) => prepared.push((application, app, sources)),
             Err(error) => judging.left_out(application, error)?,
         }
     }
@@ -67,7 +83,18 @@ pub(super) async fn cases(
             None => {}
         }
     }
-    Ok((cases, paths))
+    Ok(Found { cases, readers, applications: Vec::new() })
+}
+
+/// The normalized URLs of all Git sources.
+fn repositories<'apps>(applications: impl Iterator<Item = &'apps Application>) -> BTreeSet<String> {
+    let apps = applications.filter_map(|application| to_app(application).ok());
+    let sources = apps.flat_map(|app| app.sources).filter(|source| source.chart.is_none());
+    sources.map(|source| normalize_repo_url(&source.repo_url)).collect()
+}
+
+fn is_in_git(source: &Source) -> bool {
+    source.path.is_some() && source.chart.is_none()
 }
 
 /// The wanted Applications, and all of them as the cluster has them.
@@ -105,6 +132,8 @@ struct Judging<'run> {
     wanted: &'run Wanted<'run>,
     /// Does an engine of plumb run? Then the status is plumb's verdict.
     has_engine: bool,
+    /// The working copies, by the normalized URL of their repository.
+    roots: BTreeMap<String, PathBuf>,
 }
 
 impl Judging<'_> {
@@ -117,15 +146,28 @@ impl Judging<'_> {
         Ok(())
     }
 
-    /// The app and its sources with a working copy; `None` if there is none.
-    fn prepare(&self, application: &Application) -> Result<Option<Prepared>, CommandError> {
+    /// The app and its sources with a working copy.
+    fn prepare(&self, application: &Application) -> Result<Prepared, CommandError> {
         let id = application.id();
         let app = to_app(application).map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             CommandError::new(format!("cannot read the Application {id}: {}", problems.join("; ")))
         })?;
         let sources = self.sources(application, &app)?;
-        Ok((!sources.is_empty()).then_some((app, sources)))
+        Ok((app, sources))
+    }
+
+    /// What an app is rendered from. One that cannot be read is rendered from nothing.
+    fn readers(&self, application: &Application) -> Vec<Reader> {
+        let Ok((app, sources)) = self.prepare(application) else { return Vec::new() };
+        let reader = |source| Reader {
+            app: Some(app.id.name.clone()),
+            instance: app.id.instance_name(self.context.namespace()),
+            namespace: app.destination.namespace.clone(),
+            scopes: Scopes::built_in(),
+            source,
+        };
+        sources.into_values().map(reader).collect()
     }
 
     fn case(
@@ -144,12 +186,14 @@ impl Judging<'_> {
             .filter(|resource| resource.status == "OutOfSync")
             .map(ResourceStatus::key)
             .collect();
+        let results = SyncResult::all(application);
         let objects = surveyed.objects.into_iter().map(|(key, object)| CaseObject {
             findings: object.verdict.findings.to_vec(),
             desired: CaseObject::in_git(rendered.desired(), &key),
             live: object.live.as_deref().cloned(),
             // Where plumb's engine runs, the status is plumb's verdict. What Argo CD would say is not known.
             is_red: (!self.has_engine).then(|| red.contains(&key)),
+            last_sync: results.get(&key).cloned(),
         });
         let by_engine = if self.has_engine { FixGoal::Plumb } else { FixGoal::ArgoCd };
         Some(Case {
@@ -163,17 +207,20 @@ impl Judging<'_> {
         })
     }
 
+    fn root_of(&self, source: &Source) -> Option<&PathBuf> {
+        self.roots.get(&normalize_repo_url(&source.repo_url))
+    }
+
     /// The sources that have a working copy.
     fn sources(
         &self,
         application: &Application,
         app: &App,
     ) -> Result<BTreeMap<usize, LocalSource>, CommandError> {
-        let is_git = |source: &Source| source.path.is_some() && source.chart.is_none();
         let mut sources = BTreeMap::new();
-        for (index, source) in app.sources.iter().enumerate().filter(|(_, source)| is_git(source)) {
+        for (index, source) in app.sources.iter().enumerate().filter(|(_, source)| is_in_git(source)) {
             // A repository without a working copy is not an error: its changes become instructions.
-            let Ok(root) = self.wanted.checkouts.of(source) else { continue };
+            let Some(root) = self.root_of(source) else { continue };
             let root = root
                 .canonicalize()
                 .map_err(|error| CommandError::because(format!("open {}", root.display()), error))?;
@@ -181,22 +228,19 @@ impl Judging<'_> {
             if !root.join(path).is_dir() {
                 continue;
             }
-            sources.insert(
-                index,
-                LocalSource {
-                    root,
-                    source: source.clone(),
-                    index,
-                    overrides: Some(overrides(application, app, index)),
-                    app: AppFacts {
-                        name: app.id.name.clone(),
-                        instance: app.id.instance_name(self.context.namespace()),
-                        project: app.project.clone(),
-                        namespace: app.destination.namespace.clone().unwrap_or_default(),
-                    },
-                    kube_version: self.client.catalog().kube_version(),
-                },
+            let kube_version = self.client.catalog().kube_version();
+            let namespace = self.context.namespace();
+            let root_of = |other: &Source| self.root_of(other)?.canonicalize().ok();
+            let local = LocalSource::of_app(
+                &root,
+                application,
+                app,
+                (index, source),
+                namespace,
+                &kube_version,
+                &root_of,
             );
+            sources.insert(index, local);
         }
         Ok(sources)
     }

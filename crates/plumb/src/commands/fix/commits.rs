@@ -120,11 +120,11 @@ pub(super) fn subject(class: DriftClass) -> &'static str {
         DriftClass::UnclaimedAddition => "Ignore fields that other writers add",
         DriftClass::LiveEdit | DriftClass::Unexplained => "Keep values that were changed in the cluster",
         DriftClass::SharedResource => "Leave shared objects to the apps that own them",
+        DriftClass::Behind => "Let missing objects be made, and stay",
         DriftClass::Unadopted
         | DriftClass::Orphan
         | DriftClass::StaleOwnership
         | DriftClass::Blocked
-        | DriftClass::Behind
         | DriftClass::TugOfWar => "Change manifests",
     }
 }

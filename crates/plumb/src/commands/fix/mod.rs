@@ -1,15 +1,17 @@
 //! `plumb fix`
 
 mod application_files;
-mod bases;
 mod case;
 mod cluster;
 mod commits;
 mod keepers;
+mod known;
 mod merge_request;
 mod offline;
+mod others;
 mod place;
 mod plan;
+mod readers;
 mod run;
 mod show;
 mod through;

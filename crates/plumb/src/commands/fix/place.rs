@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use plumb_core::source::RepoPath;
 
+/// The names of a kustomization.
+pub(super) const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
 /// A file of a working copy: the file itself, not a link to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FilePlace {

@@ -17,9 +17,9 @@ use plumb_render::Freshness;
 use serde_json::Value;
 
 use super::application_files::ApplicationFiles;
-use super::bases::Bases;
 use super::case::{Advice, Case, Unit, UnitChange};
 use super::place::FilePlace;
+use super::readers::Readers;
 use crate::local::{LocalRenderer, LocalSource, desired_set};
 
 /// Contents of files.
@@ -55,23 +55,21 @@ impl Plan {
     }
 }
 
+/// What changes are planned with.
+pub(super) struct Planning<'run> {
+    pub(super) cases: &'run [Case],
+    /// Everything that was proposed, also what the user does not choose: another app may intend the same change.
+    pub(super) proposed: &'run [Unit],
+    pub(super) renderer: &'run LocalRenderer,
+    pub(super) applications: &'run ApplicationFiles,
+    pub(super) readers: &'run Readers,
+}
+
 /// Makes the plan for these changes.
-pub(super) fn plan(
-    cases: &[Case],
-    units: &[Unit],
-    renderer: &LocalRenderer,
-    applications: &ApplicationFiles,
-    bases: &Bases,
-) -> Plan {
-    let mut planner = Planner {
-        cases,
-        renderer,
-        applications,
-        bases,
-        current: Contents::new(),
-        untouched: BTreeMap::new(),
-        plan: Plan::default(),
-    };
+pub(super) fn plan(planning: &Planning<'_>, units: &[Unit]) -> Plan {
+    let cases = planning.cases;
+    let mut planner =
+        Planner { planning, current: Contents::new(), untouched: BTreeMap::new(), plan: Plan::default() };
     let classes: BTreeSet<DriftClass> = units.iter().map(|unit| unit.class).collect();
     for class in classes {
         let before = planner.current.clone();
@@ -92,15 +90,12 @@ pub(super) fn plan(
 }
 
 pub(super) struct Planner<'cases> {
-    cases: &'cases [Case],
-    renderer: &'cases LocalRenderer,
-    applications: &'cases ApplicationFiles,
-    bases: &'cases Bases,
+    pub(super) planning: &'cases Planning<'cases>,
     /// Renders of the working copies as they are, by the app and the place of the source.
     untouched: BTreeMap<(AppId, usize), Arc<DesiredSet>>,
     /// The files that were read, as they are so far.
     pub(super) current: Contents,
-    plan: Plan,
+    pub(super) plan: Plan,
 }
 
 impl<'cases> Planner<'cases> {
@@ -122,13 +117,15 @@ impl<'cases> Planner<'cases> {
         for unit in units {
             let outcome = match &unit.change {
                 UnitChange::Edit(..) => continue,
-                UnitChange::Ignore(entry) => self.ignore(unit, entry),
-                UnitChange::Drop(change) => self.kept_if_proved(|planner| planner.drop(unit, change)),
+                UnitChange::Ignore(entry) => self.kept_for_all(unit, |planner| planner.ignore(unit, entry)),
+                UnitChange::Drop(change) => self.kept_for_all(unit, |planner| planner.drop(unit, change)),
                 UnitChange::Through(change, compared, otherwise) => {
-                    let through = self.kept_if_proved(|planner| planner.through(unit, change, compared));
+                    let through = self.kept_for_all(unit, |planner| planner.through(unit, change, compared));
                     match (through, &**otherwise) {
                         (Ok(is_other), _) => Ok(is_other),
-                        (Err(_), Action::Ignore(entry)) => self.ignore(unit, entry),
+                        (Err(_), Action::Ignore(entry)) => {
+                            self.kept_for_all(unit, |planner| planner.ignore(unit, entry))
+                        }
                         (Err(why), _) => Err(why),
                     }
                 }
@@ -155,6 +152,20 @@ impl<'cases> Planner<'cases> {
         made
     }
 
+    /// The same, and what others render from the changed files stays as it is, or as their own changes intend.
+    fn kept_for_all(
+        &mut self,
+        unit: &Unit,
+        change: impl FnOnce(&mut Self) -> Result<bool, String>,
+    ) -> Result<bool, String> {
+        self.kept_if_proved(|planner| {
+            let before = planner.current.clone();
+            let is_other = change(planner)?;
+            planner.others_stay(&[unit], &before)?;
+            Ok(is_other)
+        })
+    }
+
     /// Removes the document of an object that another app keeps.
     fn drop(&mut self, unit: &Unit, change: &ObjectChange) -> Result<bool, String> {
         let (case, source) = self.case_of(unit, change)?;
@@ -175,14 +186,18 @@ impl<'cases> Planner<'cases> {
         change: &ObjectChange,
     ) -> Result<(&'cases Case, &'cases LocalSource), String> {
         let missing = || "the file is not in one of the given working copies".to_owned();
-        let case = self.cases.get(unit.case).ok_or_else(missing)?;
+        let case = self.planning.cases.get(unit.case).ok_or_else(missing)?;
         Ok((case, case.sources.get(&change.origin.source).ok_or_else(missing)?))
     }
 
     /// Edits files, renders, and compares. Nothing is kept if that fails.
     fn try_edits(&mut self, units: &[&Unit]) -> Result<Vec<Unit>, String> {
         let (kept, n_refused) = (self.current.clone(), self.plan.refused.len());
-        let made = self.edit_and_prove(units);
+        let made = self.edit_and_prove(units).and_then(|made| {
+            let all: Vec<&Unit> = made.iter().collect();
+            self.others_stay(&all, &kept)?;
+            Ok(made)
+        });
         if made.is_err() {
             self.current = kept;
             self.plan.refused.truncate(n_refused);
@@ -199,7 +214,7 @@ impl<'cases> Planner<'cases> {
         }
         let mut made = Vec::new();
         for (index, units) in by_source {
-            let case = units.first().and_then(|(unit, _)| self.cases.get(unit.case));
+            let case = units.first().and_then(|(unit, _)| self.planning.cases.get(unit.case));
             let Some(case) = case else { continue };
             let Some(source) = case.sources.get(&index) else {
                 for (unit, _) in units {
@@ -234,7 +249,7 @@ impl<'cases> Planner<'cases> {
     /// patch in the app's overlay.
     fn elsewhere(&mut self, unit: &Unit, why: &str) -> Option<Unit> {
         let UnitChange::Edit(change, compared) = &unit.change else { return None };
-        if self.kept_if_proved(|planner| planner.through(unit, change, compared)).is_ok() {
+        if self.kept_for_all(unit, |planner| planner.through(unit, change, compared)).is_ok() {
             return Some(unit.clone());
         }
         self.refuse(unit, why);
@@ -251,12 +266,18 @@ impl<'cases> Planner<'cases> {
     ) -> Result<bool, String> {
         if let (UnitChange::Edit(_, compared), Some(object)) = (&unit.change, rendered.objects.get(&unit.key))
         {
+            if self.is_made((case, source), object.manifest.value(), change)? {
+                return Ok(false);
+            }
             self.in_place((case, source), compared, object.manifest.value(), change)?;
         }
         let place = match own_file(source, &change.origin.file) {
             Ok(place) => place,
             // A base that nothing else uses is the app's own, wherever it is.
-            Err(why) => self.bases.only_of(source, &change.origin.file).ok_or(why)?,
+            Err(why) => {
+                let only = self.planning.readers.only_of(&case.id.name, source, &change.origin.file);
+                only.ok_or(why)?
+            }
         };
         self.write(&place, change)
     }
@@ -274,6 +295,25 @@ impl<'cases> Planner<'cases> {
         let object = object.ok_or_else(|| format!("the render does not have {}", change.key))?;
         same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
         still_there(object.manifest.value(), now, change).map_err(|why| why.to_string())
+    }
+
+    /// Was the change made already, for another app that reads the same file?
+    fn is_made(
+        &mut self,
+        (case, source): (&Case, &LocalSource),
+        now: &Value,
+        change: &ObjectChange,
+    ) -> Result<bool, String> {
+        let untouched = self.untouched(case, source)?;
+        let Some(object) = untouched.objects.get(&change.key) else { return Ok(false) };
+        let mut made = object.manifest.value().clone();
+        for operation in &change.operations {
+            match operation.apply(&made) {
+                Ok(next) => made = next,
+                Err(_) => return Ok(false),
+            }
+        }
+        Ok(made == *now && made != *object.manifest.value())
     }
 
     fn untouched(&mut self, case: &Case, source: &LocalSource) -> Result<Arc<DesiredSet>, String> {
@@ -298,8 +338,8 @@ impl<'cases> Planner<'cases> {
     }
 
     fn ignore(&mut self, unit: &Unit, entry: &IgnoreEntry) -> Result<bool, String> {
-        let Some(case) = self.cases.get(unit.case) else { return Ok(false) };
-        let file = self.applications.of(&case.id)?;
+        let Some(case) = self.planning.cases.get(unit.case) else { return Ok(false) };
+        let file = self.planning.applications.of(&case.id)?;
         let content = self.content(&file.place)?;
         let documents =
             parse_documents_bytes(&content, &Limits::default()).map_err(|error| error.to_string())?;
@@ -333,10 +373,7 @@ impl<'cases> Planner<'cases> {
     }
 
     pub(super) fn render(&self, case: &Case, source: &LocalSource) -> Result<DesiredSet, String> {
-        let root = source.root.canonicalize().unwrap_or_else(|_| source.root.clone());
-        let edits = self.current.iter().filter(|(place, _)| place.root == root);
-        let edits = edits.map(|(place, content)| (place.path.clone(), content.clone())).collect();
-        self.render_with(case, source, edits)
+        self.render_with(case, source, edits_of(&self.current, source))
     }
 
     fn render_with(
@@ -345,13 +382,16 @@ impl<'cases> Planner<'cases> {
         source: &LocalSource,
         edits: BTreeMap<RepoPath, Vec<u8>>,
     ) -> Result<DesiredSet, String> {
-        let rendered =
-            self.renderer.render(source, edits, Freshness::Cached).map_err(|error| error.message())?;
+        let rendered = self
+            .planning
+            .renderer
+            .render(source, edits, Freshness::Cached)
+            .map_err(|error| error.message())?;
         Ok(desired_set(&rendered, &case.instance, case.namespace.as_deref(), &case.scopes))
     }
 
     fn refuse(&mut self, unit: &Unit, why: &str) {
-        let Some(case) = self.cases.get(unit.case) else { return };
+        let Some(case) = self.planning.cases.get(unit.case) else { return };
         let instruction = match &unit.change {
             UnitChange::Edit(change, _) | UnitChange::Through(change, ..) => change.instruction(),
             UnitChange::Drop(change) => {
@@ -369,6 +409,13 @@ impl<'cases> Planner<'cases> {
             text: format!("{instruction} (not done: {why})"),
         });
     }
+}
+
+/// The changed files of the working copy of a source.
+pub(super) fn edits_of(contents: &Contents, source: &LocalSource) -> BTreeMap<RepoPath, Vec<u8>> {
+    let root = source.root.canonicalize().unwrap_or_else(|_| source.root.clone());
+    let edits = contents.iter().filter(|(place, _)| place.root == root);
+    edits.map(|(place, content)| (place.path.clone(), content.clone())).collect()
 }
 
 /// A file of the app's own directory.

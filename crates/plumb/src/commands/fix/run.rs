@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use plumb_core::drift::DriftClass;
 use plumb_core::fix::FixGoal;
-use plumb_core::source::RepoPath;
 
 use super::application_files::ApplicationFiles;
-use super::bases::Bases;
 use super::case::{Case, Unit, Wanted, proposals};
 use super::keepers::Keepers;
-use super::plan::{Plan, plan};
+use super::known::all_readers;
+use super::plan::{Plan, Planning, plan};
+use super::readers::Readers;
 use super::{cluster, commits, merge_request, offline, show, write};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -112,7 +112,11 @@ impl Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let renderer = LocalRenderer::new(&args.render)?;
     let checkouts = Checkouts::parse("--repo", &args.repo)?;
-    let (cases, known) = cases(context, args, &renderer, &checkouts).await?;
+    refuse_missing(&checkouts)?;
+    let given = given(args, &checkouts);
+    let files = ApplicationFiles::search(&given);
+    let cluster::Found { cases, readers, applications } =
+        cases(context, args, &renderer, (&checkouts, &files)).await?;
     let mut keepers = Keepers::given(&cases, &args.keep_in)?;
     let asks = !args.patch && !args.yes && args.branch.is_none();
     if asks && (args.class.is_empty() || args.class.contains(&DriftClass::SharedResource)) {
@@ -123,10 +127,21 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let wanted =
         Wanted { classes: &args.class, kinds: &args.kind, keep_live: &args.keep_live, keepers: &keepers };
     let proposed = proposals(&cases, &wanted);
-    let roots = roots(args, &cases, &checkouts);
-    let applications = ApplicationFiles::search(&roots);
-    let bases = Bases::search(&roots, directories(&cases, &known, &applications));
-    let plan_for = |units: &[Unit]| plan(&cases, units, &renderer, &applications, &bases);
+    let sources = cases.iter().flat_map(|case| case.sources.values()).map(|source| source.root.clone());
+    let roots: BTreeSet<PathBuf> = given.iter().cloned().chain(sources).collect();
+    let files = if roots == given { files } else { ApplicationFiles::search(&roots) };
+    let readers = Readers::search(
+        &roots,
+        all_readers(readers, &cases, applications.iter().chain(files.all()), context.namespace()),
+    );
+    let planning = Planning {
+        cases: &cases,
+        proposed: &proposed.units,
+        renderer: &renderer,
+        applications: &files,
+        readers: &readers,
+    };
+    let plan_for = |units: &[Unit]| plan(&planning, units);
     let mut planned = plan_for(&proposed.units);
     if !args.patch {
         // Before any question: what could not be written is not worth one.
@@ -153,30 +168,29 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     Ok(ExitCode::Success)
 }
 
-/// All working copies. The Applications may be in another repository than their sources.
-fn roots(args: &Args, cases: &[Case], checkouts: &Checkouts) -> BTreeSet<PathBuf> {
-    let sources = cases.iter().flat_map(|case| case.sources.values()).map(|source| source.root.clone());
-    let given = checkouts.all().filter(|_| !args.offline.is_given());
-    sources.chain(given.filter_map(|path| path.canonicalize().ok())).collect()
+/// The named working copies. The Applications may be in another repository than their sources.
+fn given(args: &Args, checkouts: &Checkouts) -> BTreeSet<PathBuf> {
+    let all = checkouts.all().filter(|_| !args.offline.is_given());
+    all.filter_map(|path| path.canonicalize().ok()).collect()
 }
 
-/// Every directory that an app is rendered from, as far as it is known.
-fn directories(cases: &[Case], known: &[String], applications: &ApplicationFiles) -> BTreeSet<RepoPath> {
-    let of_cases = cases.iter().flat_map(|case| case.sources.values());
-    let of_cases = of_cases.map(|source| source.source.path.as_deref().unwrap_or("."));
-    let all = of_cases.chain(known.iter().map(String::as_str)).chain(applications.paths());
-    all.filter_map(|path| RepoPath::root().join(path).ok()).collect()
+/// A directory that is misspelled must not look like one without changes.
+fn refuse_missing(checkouts: &Checkouts) -> Result<(), CommandError> {
+    match checkouts.all().find(|path| !path.is_dir()) {
+        Some(path) => Err(CommandError::usage(format!("--repo: {} is not a directory", path.display()))),
+        None => Ok(()),
+    }
 }
 
-/// The apps, and the directories of all apps of the cluster.
+/// The apps, and what else is rendered from the working copies.
 async fn cases(
     context: &Context,
     args: &Args,
     renderer: &LocalRenderer,
-    checkouts: &Checkouts,
-) -> Result<(Vec<Case>, Vec<String>), CommandError> {
+    (checkouts, files): (&Checkouts, &ApplicationFiles),
+) -> Result<cluster::Found, CommandError> {
     if args.offline.is_given() {
-        let mut cases = offline::cases(context, &args.offline, renderer, args.goal())?;
+        let (mut cases, applications) = offline::cases(context, &args.offline, renderer, args.goal())?;
         let is_it = |case: &Case, name: &String| *name == case.id.name || *name == case.id.to_string();
         if let Some(name) = args.app.iter().find(|name| !cases.iter().any(|case| is_it(case, name))) {
             let names: Vec<String> = cases.iter().map(|case| case.id.to_string()).collect();
@@ -184,13 +198,14 @@ async fn cases(
                 .hint(format!("the directories are {}", names.join(", "))));
         }
         cases.retain(|case| args.app.is_empty() || args.app.iter().any(|name| is_it(case, name)));
-        return Ok((cases, Vec::new()));
+        return Ok(cluster::Found { cases, readers: Vec::new(), applications });
     }
     let wanted = cluster::Wanted {
         apps: &args.app,
         namespace: args.app_namespace.as_deref(),
         checkouts,
         goal: args.goal(),
+        files,
     };
     cluster::cases(context, &args.render, &wanted).await
 }

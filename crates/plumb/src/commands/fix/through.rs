@@ -7,12 +7,10 @@ use plumb_core::yaml::{Limits, Operation, edit_document, parse_documents_bytes};
 use serde_json::Value;
 
 use super::case::{Case, Unit};
-use super::place::FilePlace;
+use super::place::{FilePlace, KUSTOMIZATIONS};
 use super::plan::{Planner, own_file};
 use crate::local::LocalSource;
 
-/// The names of a kustomization.
-pub(super) const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 /// Each candidate costs up to two renders.
 const MAX_CANDIDATES: usize = 12;
 

@@ -5,6 +5,7 @@ mod api;
 mod doctor;
 mod errors;
 mod fix;
+mod fix_shared;
 mod help;
 mod hostile;
 mod lint;
