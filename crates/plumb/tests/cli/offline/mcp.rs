@@ -70,12 +70,13 @@ fn names(list: &Value) -> Vec<&str> {
 fn an_assistant_lists_tools_and_calls_them() -> Result<()> {
     let mut talk = Talk::start(&[])?;
     let list = talk.ask("tools/list", &json!({}))?;
-    let reading =
-        ["list_apps", "get_app", "drift", "doctor", "unmask", "diff", "plan", "logs", "undo_list"];
+    let reading = ["list_apps", "get_app", "drift", "doctor", "unmask", "diff", "plan", "logs", "undo_list"];
     assert_eq!(names(&list), reading);
-    assert!(list["result"]["tools"].as_array().is_some_and(|tools| {
-        tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true)
-    }));
+    assert!(
+        list["result"]["tools"]
+            .as_array()
+            .is_some_and(|tools| { tools.iter().all(|tool| tool["annotations"]["readOnlyHint"] == true) })
+    );
     let unreachable = talk.call("list_apps", &json!({}))?;
     assert_eq!(unreachable["result"]["isError"], true, "{unreachable}");
     assert!(unreachable.to_string().contains("error: cannot "), "{unreachable}");
