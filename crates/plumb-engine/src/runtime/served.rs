@@ -202,6 +202,12 @@ impl Leader {
         Some(shown.collect())
     }
 
+    /// The objects that refer to an object by name; `None` if its cluster is not connected.
+    pub fn referrers(&self, application: &Application, key: &ObjectKey) -> Option<Vec<Node>> {
+        let cluster = self.cluster_of(application)?;
+        Some(cluster.store.referrers(key))
+    }
+
     /// The client of the cluster of an app, and the runtime on which it must be used.
     pub fn cluster_client(
         &self,

@@ -1,0 +1,151 @@
+//! What the server answers: the page's own calls from the real functions, Argo CD's calls with a few fixed objects.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use plumb_core::object::ObjectKey;
+use plumb_page::{
+    PlanRequest, PlanSources, Row, Verb, activity, columns, detail, doctor, home, orphans, plan,
+};
+use serde_json::{Map, Value, json};
+
+use crate::fleet::tree;
+use crate::server::{Shared, lock};
+
+fn me() -> Value {
+    json!({"user": "test", "readOnly": false, "namespace": "argocd", "version": "v",
+           "now": Timestamp::now().as_second(), "banner": ""})
+}
+
+/// The calls of the page.
+pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -> Option<Value> {
+    let view = lock(&shared.view);
+    let parts: Vec<&str> = call.split('/').collect();
+    Some(match parts.as_slice() {
+        ["me"] => me(),
+        ["home"] => {
+            let rows: Vec<&Row> = view.rows().collect();
+            let mut home = home(rows.into_iter(), Timestamp::now()).into_json();
+            home["token"] = json!(view.token().to_string());
+            home["me"] = me();
+            home
+        }
+        ["apps"] => {
+            let rows: Vec<Value> = view.rows().map(Row::cells).collect();
+            json!({"columns": columns(), "rows": rows, "token": view.token().to_string()})
+        }
+        ["apps", _, name] => {
+            let app = shared.apps.get(*name)?;
+            let mut shown = detail(app, view.report(&app.id()), "prod-eu", Timestamp::now());
+            let can: Map<String, Value> =
+                Verb::ALL.into_iter().map(|verb| (verb.name().to_owned(), Value::Null)).collect();
+            shown["can"] = Value::Object(can);
+            shown["window"] = Value::Null;
+            shown
+        }
+        ["doctor"] => doctor(view.reports()),
+        ["orphans"] => orphans(view.reports()),
+        ["activity"] => activity(view.rows(), view.reports()),
+        ["undo"] => deleted(),
+        ["find", name] => json!({"app": ["argocd", name]}),
+        ["apps", _, _, ..] if parts.last() == Some(&"users") => json!({"users": [
+            {"group": "apps", "kind": "Deployment", "namespace": "pay", "name": "web", "app": ["argocd", "web"]}], "hidden": 2}),
+        ["plans"] => {
+            let body = body?;
+            let app = shared.apps.get(body["app"][1].as_str()?)?;
+            plan(
+                verb(body)?,
+                app,
+                view.report(&app.id()),
+                &PlanSources::default(),
+                &request(body),
+                Timestamp::now(),
+            )
+            .shown
+        }
+        ["acts"] => {
+            lock(&shared.acts).push(body?.clone());
+            json!({"done": body?["verb"]})
+        }
+        _ => return None,
+    })
+}
+
+fn verb(body: &Value) -> Option<Verb> {
+    Verb::ALL.into_iter().find(|verb| verb.name() == body["verb"])
+}
+
+fn request(body: &Value) -> PlanRequest {
+    let options = &body["options"];
+    let objects = options["objects"].as_array().into_iter().flatten().map(|object| {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        ObjectKey::new(text("group"), text("kind"), Some(text("namespace").to_owned()), text("name"))
+    });
+    PlanRequest {
+        prune: options["prune"] == true,
+        dry_run: options["dryRun"] == true,
+        cascade: options["cascade"] == true,
+        reason: options["reason"].as_str().unwrap_or_default().to_owned(),
+        minutes: options["minutes"].as_i64().unwrap_or_default(),
+        history_id: options["id"].as_i64().unwrap_or_default(),
+        objects: objects.collect(),
+        ..PlanRequest::default()
+    }
+}
+
+fn deleted() -> Value {
+    let at = Timestamp::now().as_second() - 3600;
+    json!({"deleted": [
+        {"id": "d2f1a9c07b", "app": ["argocd", "infisical"], "object": {"group": "", "kind": "ServiceAccount", "namespace": "pay", "name": "redis"},
+         "at": at, "why": "removed from Git", "revision": "77aa01e2b", "lost": null, "refusal": null},
+        {"id": "a01be2d3f4", "app": ["argocd", "payments"], "object": {"group": "batch", "kind": "Job", "namespace": "pay", "name": "old-import"},
+         "at": at - 86400, "why": "its app was deleted", "revision": null, "lost": "the data of its volume", "refusal": null}]})
+}
+
+/// A Deployment as Git and the cluster have it, as texts.
+fn managed() -> Value {
+    let deployment = |replicas: i64| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "payments", "namespace": "pay", "labels": {"app": "payments"}},
+            "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "payments"}},
+                     "template": {"spec": {"containers": [{"name": "main", "image": "registry/payments:1.9"}]}}}})
+    };
+    let mut live = deployment(10);
+    live["spec"]["progressDeadlineSeconds"] = json!(600);
+    json!({"items": [{"liveState": live.to_string(), "targetState": deployment(3).to_string()}]})
+}
+
+fn manifest() -> Value {
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "payments", "namespace": "pay", "managedFields": [
+            {"manager": "kubectl-scale", "operation": "Update", "time": "2026-11-15T03:01:12Z",
+             "fieldsV1": {"f:spec": {"f:replicas": {}}}}]},
+        "spec": {"replicas": 10, "template": {"spec": {"containers": [{"name": "main", "image": "registry/payments:1.9"}]}}},
+        "status": {"readyReplicas": 10}});
+    json!({"manifest": object.to_string()})
+}
+
+/// Calls of Argo CD's API that the page uses.
+pub(crate) fn argo_call(shared: &Arc<Shared>, call: &str, _query: &str) -> Option<Value> {
+    let parts: Vec<&str> = call.split('/').collect();
+    Some(match parts.as_slice() {
+        ["applications", _, "managed-resources"] => managed(),
+        ["applications", _, "resource"] => manifest(),
+        ["applications", name, "resource-tree"] => tree(shared.apps.get(*name)?),
+        ["applications", _, "events"] => json!({"items": [
+            {"type": "Warning", "reason": "BackOff", "message": "Back-off restarting failed container main", "count": 1154, "lastTimestamp": "2026-11-15T03:11:12Z"},
+            {"type": "Normal", "reason": "Pulled", "message": "Container image is present", "lastTimestamp": "2026-11-15T03:01:12Z"}]}),
+        ["clusters"] => json!({"items": [
+            {"name": "prod-eu", "server": "https://10.0.0.1", "serverVersion": "1.36", "connectionState": {"status": "Successful"}},
+            {"name": "prod-us", "server": "https://10.0.0.2", "connectionState": {"status": "Failed", "message": "dial tcp 10.0.0.2:443: i/o timeout"}}]}),
+        ["repositories"] => json!({"items": [
+            {"repo": "https://git.example/shop/deploy.git", "type": "git", "connectionState": {"status": "Successful"}},
+            {"repo": "https://charts.example", "type": "helm", "connectionState": {"status": "Failed", "message": "401 Unauthorized"}}]}),
+        ["projects"] => json!({"items": [{"metadata": {"name": "shop"}, "spec": {"description": "The shop",
+            "sourceRepos": ["https://git.example/*"], "destinations": [{"name": "prod-*", "namespace": "pay"}], "syncWindows": [{}]}}]}),
+        ["applicationsets"] => {
+            json!({"items": [{"metadata": {"name": "per-cluster", "namespace": "argocd"}, "status": {"resources": [{}, {}]}}]})
+        }
+        _ => return None,
+    })
+}

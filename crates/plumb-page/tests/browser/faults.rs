@@ -1,0 +1,99 @@
+//! What goes wrong between the page and its server is said, and mended by itself. Nothing that is old looks fresh.
+
+use anyhow::{Context as _, Result, ensure};
+use plumb_testkit::browser::Tab;
+
+use crate::server::{Mood, Server};
+
+fn is_ill(name: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('.row')].some((row) => row.querySelector('.name').textContent === {name:?} && \
+         row.textContent.includes('Degraded'))"
+    )
+}
+
+const STALE: &str = "document.documentElement.classList.contains('stale')";
+const FRESH: &str =
+    "!document.documentElement.classList.contains('stale') && document.querySelector('.banner') === null";
+
+/// All faults, one after the other, in one open page.
+pub(crate) async fn all(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.shape(1280, 800, "light").await?;
+    tab.open(&server.url("applications?q=app-77")).await?;
+    tab.until("document.querySelectorAll('.row').length > 5").await?;
+    tab.until(FRESH).await?;
+    cut(tab, server).await.context("a cut stream")?;
+    away(tab, server).await.context("a server that is away")?;
+    restarted(tab, server).await.context("a restarted server")?;
+    logged_out(tab, server).await.context("a lost session")?;
+    bad_answer(tab, server).await.context("an answer that fails")
+}
+
+/// A stream that breaks off goes on where it was: nothing is lost, and nothing is loaded again.
+async fn cut(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    let before = tab.requests().iter().filter(|url| url.ends_with("v1/apps")).count();
+    server.cut();
+    server.degrade("app-77");
+    tab.until(&is_ill("app-77")).await?;
+    let after = tab.requests().iter().filter(|url| url.ends_with("v1/apps")).count();
+    ensure!(before == after, "the page loaded everything again after a cut stream");
+    tab.until(FRESH).await
+}
+
+/// Nothing can be done while there is no news, and what is shown is marked as old.
+async fn away(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    server.become_like(Mood::Away);
+    tab.until(STALE).await?;
+    tab.until("document.querySelector('.banner')?.textContent.includes('Trying again in')").await?;
+    let rows = tab.number("document.querySelectorAll('.row').length").await?;
+    ensure!(rows > 5.0, "what was shown is gone");
+    tab.eval("document.querySelector('.row input').click()").await?;
+    let off = "document.querySelector('.selection button')?.getAttribute('aria-disabled') === 'true'";
+    tab.until(off).await?;
+    server.become_like(Mood::Well);
+    tab.until(FRESH).await?;
+    tab.until(&format!("!({off})")).await
+}
+
+/// A server that knows no token is asked for everything again, and the page shows its state.
+async fn restarted(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.until(&is_ill("app-77")).await?;
+    server.restart();
+    tab.until(&format!("!({})", is_ill("app-77"))).await?;
+    tab.until(FRESH).await
+}
+
+/// Whoever is logged out keeps the view, marked as old, with a way to log in that leads back.
+async fn logged_out(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    server.become_like(Mood::LoggedOut);
+    tab.until("document.querySelector('.banner')?.textContent.includes('logged out')").await?;
+    tab.until(STALE).await?;
+    ensure!(tab.number("document.querySelectorAll('.row').length").await? > 5.0, "the view is gone");
+    let back = tab.eval("document.querySelector('.banner a').getAttribute('href')").await?;
+    ensure!(back.as_str().is_some_and(|to| to.contains("return_url=") && to.contains("app-77")), "{back}");
+    server.become_like(Mood::Well);
+    tab.open(&server.url("applications?q=app-77")).await?;
+    tab.until("document.querySelectorAll('.row').length > 5").await?;
+    tab.until(FRESH).await
+}
+
+/// One part that fails says so, with a way to try again; the rest of the page lives on.
+async fn bad_answer(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.open(&server.url("doctor")).await?;
+    tab.until("document.querySelector('details.card') !== null").await?;
+    server.become_like(Mood::Away);
+    tab.eval("document.querySelector('a[href=orphans]').click()").await?;
+    tab.until("document.querySelector('.note.bad button')?.textContent === 'Try again'").await?;
+    server.become_like(Mood::Well);
+    tab.eval("document.querySelector('.note.bad button').click()").await?;
+    tab.until("document.querySelector('.places li') !== null").await?;
+    // A hidden tab ends its stream; that of a tab that is left is not held.
+    tab.open("about:blank").await?;
+    for _ in 0..500 {
+        if server.n_streams() == 0 {
+            return Ok(());
+        }
+        tab.eval("new Promise((done) => setTimeout(done, 20))").await?;
+    }
+    anyhow::bail!("{} streams are open although no page is", server.n_streams())
+}
