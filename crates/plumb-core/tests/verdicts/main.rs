@@ -6,6 +6,7 @@
 mod controllers;
 mod edits;
 mod forged;
+mod forged_parts;
 mod large;
 mod refusals;
 mod rendering;
