@@ -1,6 +1,8 @@
 //! Carries out what was decided for a set.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -18,8 +20,10 @@ use crate::events::event::{AppEvent, PendingEvent, Reason as EventReason};
 
 const MANAGER: &str = "argocd-applicationset-controller";
 
-/// How many Applications are written at the same time.
-const AT_ONCE: usize = 8;
+/// Most writes of one set at the same time. All sets and apps together have far fewer slots.
+const AT_ONCE: usize = 64;
+/// The first runs of new Applications wait at most this long for the others to be created.
+const HOLD: Duration = Duration::from_secs(10);
 
 fn target(api_version: &str, kind: &str, id: &AppId) -> Target {
     Target {
@@ -77,8 +81,15 @@ async fn send(
         let result = one(engine, namespace, &write).await;
         (write, result)
     });
-    let results: Vec<(Write, Result<Option<Manifest>, WriteError>)> =
-        stream::iter(requests).buffered(AT_ONCE).collect().await;
+    let set_id = AppId { namespace: namespace.clone(), name: set.metadata.name.clone() };
+    let hold = engine.first_runs.hold(&set_id, &engine.queue);
+    let mut sending = pin!(stream::iter(requests).buffered(AT_ONCE).collect());
+    let in_time = tokio::time::timeout(HOLD, &mut sending).await;
+    drop(hold);
+    let results: Vec<(Write, Result<Option<Manifest>, WriteError>)> = match in_time {
+        Ok(results) => results,
+        Err(_) => sending.await,
+    };
     for (write, result) in results {
         let name = write.name();
         if result.is_ok() {
