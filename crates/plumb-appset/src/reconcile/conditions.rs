@@ -76,7 +76,7 @@ pub fn conclude(
     if let Some(shared) = &decision.shared_names {
         wanted.push(condition(SHARED_NAMES, true, "ApplicationGeneratedTwice", shared));
     }
-    if generated.is_some() {
+    if decision.ended_early {
         let kept = |kind: &str| decision.rolls_out && matches!(kind, ROLLOUT | ROLLOUT_CONFIG);
         let known = set.status.conditions.iter();
         wanted.extend(known.filter(|known| kept(&known.condition_type)).cloned());
@@ -84,8 +84,7 @@ pub fn conclude(
         wanted.extend(decision.rollout_conditions.iter().cloned());
     }
     let conditions = dated(&set.status.conditions, wanted, now);
-    let keeps_resources = generated.is_some();
-    let (resources, resources_count) = if keeps_resources {
+    let (resources, resources_count) = if decision.ended_early {
         (set.status.resources.clone(), set.status.resources_count)
     } else {
         resources(owned, max_resources)
