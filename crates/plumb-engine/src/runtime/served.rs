@@ -5,7 +5,6 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use plumb_core::app::{App, AppId};
-use plumb_core::health;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, SpecProblem, to_app, to_operation};
@@ -22,7 +21,7 @@ use crate::engine::Engine;
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::sources::gather::{FetchPolicy, OperationSources};
 use crate::sources::parked::Parked;
-use crate::sources::slow_servers::Patience;
+use crate::sources::slow_servers::{NotGathered, Patience};
 
 /// The engine while this process leads. It is to be dropped soon: an engine that stops waits for it.
 pub struct Leader {
@@ -86,17 +85,6 @@ impl AppFollower {
     }
 }
 
-/// An object in the tree of an app.
-#[derive(Clone, Debug)]
-pub struct TreeNode {
-    /// The object as the store knows it.
-    pub node: Node,
-    /// The objects that own it.
-    pub parents: Vec<Node>,
-    /// Its health, if its kind has one: status and message.
-    pub health: Option<(&'static str, String)>,
-}
-
 /// The manifests that an app renders to.
 #[derive(Debug)]
 pub struct RenderedManifests {
@@ -128,7 +116,7 @@ impl Leader {
         self.whole(namespace, name).map(|application| application.to_json())
     }
 
-    fn whole(&self, namespace: &str, name: &str) -> Option<Application> {
+    pub(super) fn whole(&self, namespace: &str, name: &str) -> Option<Application> {
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
         self.engine.registry.get(&id)?.wire.clone().ok()
     }
@@ -173,33 +161,15 @@ impl Leader {
         context.operation_window(&app, plumb_core::project::SyncTrigger::Manual, now, now)
     }
 
+    /// Why a sync of an app may not bring its own manifests, if it may not.
+    pub fn refuses_local_manifests(&self, application: &Application) -> Option<String> {
+        let app = to_app(application).ok()?;
+        self.engine.context(&app).ok()?.project.refuses_local_manifests()
+    }
+
     fn cluster_of(&self, application: &Application) -> Option<Arc<Cluster>> {
         let app = to_app(application).ok()?;
         self.engine.context(&app).ok().map(|context| context.cluster)
-    }
-
-    /// The objects of an app with all objects below them; `None` if its cluster is not connected.
-    pub fn tree(&self, namespace: &str, name: &str) -> Option<Vec<TreeNode>> {
-        let application = self.whole(namespace, name)?;
-        let cluster = self.cluster_of(&application)?;
-        let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
-        let store = &cluster.store;
-        let nodes = store.tree(&id.instance_name(&self.engine.options.namespace));
-        let health_of = |key: &ObjectKey| {
-            let known = application.status.resources.iter().find(|resource| resource.key() == *key);
-            if let Some(known) = known.and_then(|resource| resource.health.as_ref()) {
-                let status = HEALTH.into_iter().find(|name| *name == known.status).unwrap_or("Unknown");
-                return Some((status, known.message.clone()));
-            }
-            let health = health::assess(&store.get_kept(key)?)?;
-            Some((health.status.as_str(), health.message))
-        };
-        let shown = nodes.into_iter().map(|node| TreeNode {
-            parents: node.parents.iter().filter_map(|uid| store.node_of(uid)).collect(),
-            health: health_of(&node.key),
-            node,
-        });
-        Some(shown.collect())
     }
 
     /// The objects that refer to an object by name; `None` if its cluster is not connected.
@@ -257,7 +227,7 @@ impl Leader {
             .iter()
             .map(|cluster| {
                 let version = cluster.client.catalog().server.clone();
-                (cluster.server.to_string(), format!("{}.{}", version.major, version.minor))
+                (cluster.server.to_string(), shown_version(&version.git_version))
             })
             .collect()
     }
@@ -283,7 +253,12 @@ impl Leader {
     }
 }
 
-const HEALTH: [&str; 6] = ["Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown"];
+/// A version without what vendors add to it: `v1.36.3+k3s1` is `v1.36.3`.
+fn shown_version(git_version: &str) -> String {
+    let text = git_version.trim_start_matches('v');
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    format!("v{}", text.get(..end).unwrap_or_default())
+}
 
 async fn render(
     engine: Weak<Engine>,
@@ -304,7 +279,12 @@ async fn render(
         let patience = (since, Patience::Endless);
         engine.sources.gather_for_operation(application, &app, &context, asked, patience, &mut parked).await
     };
-    let gathered = gathered.map_err(|why| why.message())?;
+    let gathered = gathered.map_err(|why| match &why {
+        NotGathered::Failed(error) if error.is_inaccessible() => {
+            format!("repository not accessible: {}", why.message())
+        }
+        NotGathered::Failed(_) | NotGathered::Waiting(_) => why.message(),
+    })?;
     let desired = gathered.desired.get();
     let objects = desired.objects.iter().map(|(key, object)| (key.clone(), object.manifest.clone()));
     Ok(RenderedManifests {
@@ -331,4 +311,18 @@ pub(super) fn prepared(engine: &Engine, application: &Application) -> Result<(Ap
 
 fn joined(problems: &[SpecProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown_version;
+
+    #[test]
+    fn versions_are_shown_as_argo_cd_shows_them() {
+        for (version, expected) in
+            [("v1.36.3", "v1.36.3"), ("v1.34.1+k3s1", "v1.34.1"), ("v1.33.4-gke.100", "v1.33.4")]
+        {
+            assert_eq!(shown_version(version), expected);
+        }
+    }
 }

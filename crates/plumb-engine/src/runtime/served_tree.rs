@@ -1,0 +1,140 @@
+//! The objects of an app with all objects below them, as the server shows them.
+
+use std::collections::BTreeSet;
+
+use plumb_core::app::AppId;
+use plumb_core::health;
+use plumb_core::object::ObjectKey;
+use plumb_crd::{Application, to_app};
+use plumb_kube::{LiveStore, Node, Uid};
+
+use super::served::Leader;
+use crate::apps::context::{AppContext, Unavailable};
+use crate::compare::orphans;
+
+/// An object in the tree of an app.
+#[derive(Clone, Debug)]
+pub struct TreeNode {
+    /// The object as the store knows it.
+    pub node: Node,
+    /// The objects that own it.
+    pub parents: Vec<Node>,
+    /// Its health, if its kind has one: status and message.
+    pub health: Option<(&'static str, String)>,
+}
+
+/// The tree of an app.
+#[derive(Clone, Debug, Default)]
+pub struct AppTree {
+    /// The objects that the app tracks, and all below them.
+    pub nodes: Vec<TreeNode>,
+    /// The objects that Git has and the cluster has not: key and version.
+    pub missing: Vec<(ObjectKey, String)>,
+    /// The objects in the namespace of the app that belong to no app, if its project looks for them, and all below them.
+    pub orphans: Vec<TreeNode>,
+}
+
+const HEALTH: [&str; 6] = ["Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown"];
+
+impl Leader {
+    /// The tree of an app; `None` if its cluster is not connected. Nothing that the project does not permit is in it.
+    pub fn tree(&self, namespace: &str, name: &str) -> Option<AppTree> {
+        let application = self.whole(namespace, name)?;
+        let app = to_app(&application).ok()?;
+        let context = match self.engine.context(&app) {
+            Ok(context) => context,
+            Err(Unavailable::NotYet | Unavailable::LeftAlone | Unavailable::ClusterAway(_)) => return None,
+            Err(
+                Unavailable::ClusterUnknown(_) | Unavailable::ClusterUnclear(_) | Unavailable::Refused(_),
+            ) => {
+                return Some(AppTree::default());
+            }
+        };
+        let store = &context.cluster.store;
+        let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
+        let instance = id.instance_name(&self.engine.options.namespace);
+        let shown =
+            |nodes: Vec<Node>| nodes.into_iter().map(|node| tree_node(store, &application, node)).collect();
+        let nodes = permitted(&context, &instance, store.tree(&instance));
+        let missing = missing(&context, &application, &nodes);
+        let orphans = match (context.project.orphans(), &app.destination.namespace) {
+            (Some(rules), Some(namespace)) => {
+                let is_permitted = |key: &ObjectKey| context.denies(key).is_none();
+                let is_app = |instance: &str| {
+                    self.engine.registry.by_instance(instance, &self.engine.options.namespace).is_some()
+                };
+                let found = orphans::find(store, namespace, rules, is_permitted, is_app);
+                with_descendants(&context, found.iter().filter_map(|key| store.node(key)).collect())
+            }
+            (None, _) | (_, None) => Vec::new(),
+        };
+        Some(AppTree { nodes: shown(nodes), missing, orphans: shown(orphans) })
+    }
+}
+
+fn tree_node(store: &LiveStore, application: &Application, node: Node) -> TreeNode {
+    let known = application.status.resources.iter().find(|resource| resource.key() == node.key);
+    let known = known.and_then(|resource| resource.health.as_ref()).map(|health| {
+        let status = HEALTH.into_iter().find(|name| *name == health.status).unwrap_or("Unknown");
+        (status, health.message.clone())
+    });
+    let assessed = || {
+        let health = health::assess(&store.get_kept(&node.key)?)?;
+        Some((health.status.as_str(), health.message))
+    };
+    TreeNode {
+        parents: node.parents.iter().filter_map(|uid| store.node_of(uid)).collect(),
+        health: known.or_else(assessed),
+        node,
+    }
+}
+
+/// True if the namespace of an object is permitted, or if it has none.
+fn is_in_reach(context: &AppContext, key: &ObjectKey) -> bool {
+    key.namespace.as_deref().is_none_or(|name| context.permits_namespace(name))
+}
+
+/// The objects that the project permits, and those below them in namespaces that it permits.
+fn permitted(context: &AppContext, instance: &str, nodes: Vec<Node>) -> Vec<Node> {
+    let mut kept: BTreeSet<Uid> = BTreeSet::new();
+    // Parents come before their children.
+    let keep = nodes.into_iter().filter(|node| {
+        let is_permitted = if node.owner.as_deref() == Some(instance) {
+            context.denies(&node.key).is_none()
+        } else {
+            is_in_reach(context, &node.key) && node.parents.iter().any(|parent| kept.contains(parent))
+        };
+        if is_permitted {
+            kept.insert(node.uid.clone());
+        }
+        is_permitted
+    });
+    keep.collect()
+}
+
+/// The objects that the last comparison did not find.
+fn missing(context: &AppContext, application: &Application, nodes: &[Node]) -> Vec<(ObjectKey, String)> {
+    let resources = application.status.resources.iter().filter(|resource| {
+        !resource.hook && resource.health.as_ref().is_some_and(|health| health.status == "Missing")
+    });
+    resources
+        .map(|resource| (resource.key(), resource.version.clone()))
+        .filter(|(key, _)| context.denies(key).is_none() && !nodes.iter().any(|node| node.key == *key))
+        .collect()
+}
+
+/// The objects and all below them. References between owners may form a circle.
+fn with_descendants(context: &AppContext, roots: Vec<Node>) -> Vec<Node> {
+    let mut seen: BTreeSet<Uid> = roots.iter().map(|node| node.uid.clone()).collect();
+    let mut all = roots;
+    let mut next = 0;
+    while let Some(uid) = all.get(next).map(|node| node.uid.clone()) {
+        next += 1;
+        for child in context.cluster.store.children(&uid) {
+            if is_in_reach(context, &child.key) && seen.insert(child.uid.clone()) {
+                all.push(child);
+            }
+        }
+    }
+    all
+}
