@@ -38,7 +38,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-page", &["plumb-core", "plumb-crd"]),
     (
         "plumb-server",
-        &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-lua", "plumb-page"],
+        &[
+            "plumb-api",
+            "plumb-core",
+            "plumb-crd",
+            "plumb-engine",
+            "plumb-gotemplate",
+            "plumb-kube",
+            "plumb-lua",
+            "plumb-page",
+        ],
     ),
     (
         "plumb-web",

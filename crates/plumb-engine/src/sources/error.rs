@@ -101,6 +101,11 @@ impl SourceError {
         }
     }
 
+    /// True if the repository could not be read at all.
+    pub(crate) fn is_inaccessible(&self) -> bool {
+        matches!(self, Self::Fetch(_) | Self::Resolve(ResolveOrFetchError::Fetch(_)))
+    }
+
     /// A short name of the kind of failure, for metrics.
     pub(crate) fn category(&self) -> &'static str {
         match self {

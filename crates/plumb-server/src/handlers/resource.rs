@@ -162,15 +162,16 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     if let Some(why) = call.leader()?.denies(&app.typed()?, &key) {
         return Err(Status::new(plumb_api::Code::PermissionDenied, why));
     }
+    let what = format!("failed to patch {} {}/{}", key.kind, key.namespace_or_empty(), key.name);
     let patch: Value = serde_json::from_str(call.text("patch"))
-        .map_err(|error| Status::invalid(format!("cannot read the patch: {error}")))?;
+        .map_err(|error| Status::invalid(format!("{what}: cannot read the patch: {error}")))?;
     let fits = match call.text("patchType") {
         "application/json-patch+json" => patch.is_array(),
         "application/merge-patch+json" | "application/strategic-merge-patch+json" | "" => patch.is_object(),
         other => return Err(Status::invalid(format!("patch type {other} is not supported"))),
     };
     if !fits {
-        return Err(Status::invalid("the patch does not have the form of its type"));
+        return Err(Status::invalid(format!("{what}: the patch does not have the form of its type")));
     }
     let (client, runtime) = client_of(&call, app)?;
     let target = target(&gvk, key.namespace_or_empty(), &key.name);
@@ -181,7 +182,8 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     let written = written.await.map_err(|_| Status::unavailable("the request was aborted"))?;
     // The error of a Secret may quote its values.
     let written = written.map_err(|status| {
-        if key.kind == "Secret" { Status::new(status.code, "cannot patch the Secret") } else { status }
+        let why = if key.kind == "Secret" { String::new() } else { format!(": {}", status.message) };
+        Status::new(status.code, format!("{what}{why}"))
     })?;
     Ok(Answer::One(json!({"manifest": masks(&call).hide(written.into_value()).to_string()})))
 }

@@ -7,7 +7,7 @@ use plumb_api::Status;
 use serde_json::Value;
 
 use super::{
-    account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, logs,
+    account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, links, logs,
     notification, operation, project, repository, resource, revision, server_side_diff, tree, watch,
 };
 use crate::call::{Answer, Call};
@@ -75,6 +75,11 @@ fn sync(_: &Value) -> String {
     "sync".to_owned()
 }
 
+/// The right to sync, unless the settings have rollbacks need one of their own.
+fn rollback(_: &Value) -> String {
+    "rollback".to_owned()
+}
+
 /// `update/GROUP/KIND/NAMESPACE/NAME`: the action on one object of an Application.
 fn on_object(verb: &str, request: &Value) -> String {
     let text = |field: &str| request.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -128,8 +133,8 @@ static HANDLERS: &[Handler] = handlers! {
         "Get" reads Access::App(get) => app_read::get;
         "Watch" reads Access::Shows => watch::apps;
         "GetApplicationSyncWindows" reads Access::App(get) => app_read::sync_windows;
-        "ListLinks" reads Access::App(get) => app_read::no_links;
-        "ListResourceLinks" reads Access::App(get) => app_read::no_links;
+        "ListLinks" reads Access::App(get) => links::of_app;
+        "ListResourceLinks" reads Access::App(get) => links::of_resource;
         "ListResourceEvents" reads Access::App(get) => resource::events;
         "RevisionMetadata" reads Access::App(get) => revision::metadata;
         "RevisionChartDetails" reads Access::App(get) => revision::chart;
@@ -145,7 +150,7 @@ static HANDLERS: &[Handler] = handlers! {
         "Patch" writes Access::App(update) => app_write::patch;
         "Delete" writes Access::App(|_| "delete".to_owned()) => app_write::delete;
         "Sync" writes Access::App(sync) => operation::sync;
-        "Rollback" writes Access::App(sync) => operation::rollback;
+        "Rollback" writes Access::App(rollback) => operation::rollback;
         "TerminateOperation" writes Access::App(sync) => operation::terminate;
         "ResourceTree" reads Access::App(get) => tree::tree;
         "WatchResourceTree" reads Access::App(get) => tree::watch;
@@ -162,7 +167,7 @@ static HANDLERS: &[Handler] = handlers! {
         "GetDetailedProject" reads Access::On("projects", "get", name) => project::detailed;
         "GetGlobalProjects" reads Access::On("projects", "get", name) => project::globals;
         "GetSyncWindowsState" reads Access::On("projects", "get", name) => project::sync_windows;
-        "ListLinks" reads Access::On("projects", "get", name) => app_read::no_links;
+        "ListLinks" reads Access::On("projects", "get", name) => links::of_project;
         "ListEvents" reads Access::On("projects", "get", name) => project::events;
         "Create" writes Access::On("projects", "create", new_project) => project::create;
         "Update" writes Access::On("projects", "update", new_project) => project::update;
