@@ -94,22 +94,50 @@ fn is_in_reach(context: &AppContext, key: &ObjectKey) -> bool {
     key.namespace.as_deref().is_none_or(|name| context.permits_namespace(name))
 }
 
+/// How the project sees an object of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The app tracks it, and the project permits it or not.
+    Tracked { is_permitted: bool },
+    /// It is below another object, in a namespace that the project permits or not.
+    Below { is_in_reach: bool },
+}
+
 /// The objects that the project permits, and those below them in namespaces that it permits.
 fn permitted(context: &AppContext, instance: &str, nodes: Vec<Node>) -> Vec<Node> {
-    let mut kept: BTreeSet<Uid> = BTreeSet::new();
-    // Parents come before their children.
-    let keep = nodes.into_iter().filter(|node| {
-        let is_permitted = if node.owner.as_deref() == Some(instance) {
-            context.denies(&node.key).is_none()
+    let standing = |node: &Node| {
+        if node.owner.as_deref() == Some(instance) {
+            Standing::Tracked { is_permitted: context.denies(&node.key).is_none() }
         } else {
-            is_in_reach(context, &node.key) && node.parents.iter().any(|parent| kept.contains(parent))
-        };
-        if is_permitted {
-            kept.insert(node.uid.clone());
+            Standing::Below { is_in_reach: is_in_reach(context, &node.key) }
         }
-        is_permitted
-    });
-    keep.collect()
+    };
+    let known: Vec<_> =
+        nodes.iter().map(|node| (node.uid.clone(), standing(node), node.parents.clone())).collect();
+    let kept = kept(&known);
+    nodes.into_iter().filter(|node| kept.contains(&node.uid)).collect()
+}
+
+/// The objects that are permitted or below one that is, in whatever order they are listed.
+fn kept<K: Clone + Ord>(nodes: &[(K, Standing, Vec<K>)]) -> BTreeSet<K> {
+    let mut kept = BTreeSet::new();
+    loop {
+        let before = kept.len();
+        for (uid, standing, parents) in nodes {
+            let is_kept = match standing {
+                Standing::Tracked { is_permitted } => *is_permitted,
+                Standing::Below { is_in_reach } => {
+                    *is_in_reach && parents.iter().any(|parent| kept.contains(parent))
+                }
+            };
+            if is_kept {
+                kept.insert(uid.clone());
+            }
+        }
+        if kept.len() == before {
+            return kept;
+        }
+    }
 }
 
 /// The objects that the last comparison did not find.
@@ -137,4 +165,25 @@ fn with_descendants(context: &AppContext, roots: Vec<Node>) -> Vec<Node> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_below_a_permitted_object_is_kept_in_any_order() {
+        let tracked = |is_permitted: bool| Standing::Tracked { is_permitted };
+        let below = |is_in_reach: bool| Standing::Below { is_in_reach };
+        let nodes = [
+            ("pod", below(true), vec!["set"]),
+            ("far pod", below(false), vec!["set"]),
+            ("set", below(true), vec!["deployment"]),
+            ("below the far pod", below(true), vec!["far pod"]),
+            ("below the forbidden", below(true), vec!["forbidden"]),
+            ("forbidden", tracked(false), vec![]),
+            ("deployment", tracked(true), vec![]),
+        ];
+        assert_eq!(kept(&nodes), BTreeSet::from(["deployment", "pod", "set"]));
+    }
 }
