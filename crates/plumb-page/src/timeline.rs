@@ -21,7 +21,7 @@ fn entry(at: Timestamp, kind: &str, state: &str, text: &str, actor: &str) -> Ent
     Entry { at, value }
 }
 
-/// The entries.
+/// The entries. Long because it has one part for each place that knows what happened.
 pub fn timeline(app: &Application, report: Option<&DriftReport>) -> Vec<Value> {
     let mut entries: Vec<Entry> = Vec::new();
     for past in &app.status.history {

@@ -29,7 +29,7 @@ const MOST_UNHEALTHY: usize = 100;
 /// At most this many syncs wait for the next report.
 const MOST_ENDED: usize = 20;
 
-/// Writes the report, if it says something else than the last one.
+/// Writes the report, if it says something else than the last one. Long because each step reads what the one before made.
 pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, state: &mut ReportState) {
     let (app, compared) = (draft.inputs.app, draft.compared);
     let findings: Vec<&Finding> =

@@ -91,7 +91,7 @@ fn hook_steps(draft: &mut Draft, sources: &PlanSources, request: &PlanRequest, p
     }
 }
 
-/// What happens to each object.
+/// What happens to each object. Long because each way out of the loop counts another thing.
 fn sync_steps(
     draft: &mut Draft,
     app: &Application,

@@ -149,7 +149,7 @@ pub(super) async fn act(
     }
 }
 
-/// The call of the API that does it.
+/// The call of the API that does it. Long because it is a table of verbs.
 fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), Status> {
     let Asked { app, request, .. } = asked;
     let mut sent = json!({"name": app.name, "appNamespace": app.namespace});
