@@ -72,7 +72,7 @@ impl Data {
     /// The value as JSON.
     pub fn to_json(&self) -> Json {
         match self {
-            Self::Null => Json::Null,
+            Self::Null | Self::NoTexts => Json::Null,
             Self::Bool(truth) => Json::from(*truth),
             #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and below 2^53")]
             Self::Number(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
@@ -83,7 +83,6 @@ impl Data {
             Self::Text(text) => Json::from(text.as_str()),
             Self::List(items) => items.iter().map(Self::to_json).collect(),
             Self::Texts(items) => items.iter().map(|item| Json::from(item.as_str())).collect(),
-            Self::NoTexts => Json::Null,
             Self::Map(map) => {
                 Json::Object(map.iter().map(|(key, item)| (key.clone(), item.to_json())).collect())
             }

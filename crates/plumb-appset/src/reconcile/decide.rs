@@ -85,6 +85,10 @@ impl Write {
 
 /// What a set writes.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the set, in any combination"
+)]
 pub struct Decision {
     /// In the order of the names; deletions come last.
     pub writes: Vec<Write>,

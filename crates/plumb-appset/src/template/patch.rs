@@ -87,7 +87,7 @@ fn merge(
     }
     retain_keys(&mut base, patch)?;
     for (key, value) in patch {
-        let path = format!("{at}/{key}");
+        let place = format!("{at}/{key}");
         if let Some(list) = key.strip_prefix(DELETE_FROM_LIST) {
             let unwanted = value.as_array().map(Vec::as_slice).unwrap_or_default();
             if let Some(items) = base.get_mut(list).and_then(Json::as_array_mut) {
@@ -104,9 +104,9 @@ fn merge(
                 if key == "valuesObject" {
                     check_raw(old, new)?;
                 }
-                Some(Json::Object(merge(old.clone(), new, &path)?))
+                Some(Json::Object(merge(old.clone(), new, &place)?))
             }
-            (Some(Json::Array(old)), Json::Array(new)) if MERGED_LISTS.contains(&path.as_str()) => {
+            (Some(Json::Array(old)), Json::Array(new)) if MERGED_LISTS.contains(&place.as_str()) => {
                 let kept = old.iter().filter(|item| !new.contains(item));
                 Some(new.iter().chain(kept).cloned().collect())
             }
