@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plumb_core::normalize::LAST_APPLIED;
 use plumb_core::object::GroupVersionKind;
 use plumb_crd::settings::{ConfigData, Settings};
@@ -26,7 +28,7 @@ impl Masks {
         self.hide_beside(object, None)
     }
 
-    /// The same; a value that differs from the one of the other object has one star more, so that the difference shows.
+    /// The same; a value that differs from the one of the other object has more stars, so that the difference shows.
     pub(super) fn hide_beside(&self, mut object: Value, other: Option<&Value>) -> Value {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let gvk = GroupVersionKind::from_api_version(&text("apiVersion"), &text("kind"));
@@ -43,7 +45,7 @@ impl Masks {
             let values = object.get_mut(field).and_then(Value::as_object_mut);
             for (name, value) in values.into_iter().flatten() {
                 let differs = others.and_then(|others| others.get(name)).is_some_and(|other| other != value);
-                *value = if differs { json!(format!("{STARS}+")) } else { json!(STARS) };
+                *value = if differs { json!(format!("{STARS}++++")) } else { json!(STARS) };
             }
         }
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
@@ -55,6 +57,22 @@ impl Masks {
         }
         object
     }
+}
+
+/// A Secret as the API server stores it: what `stringData` has is in `data`. Other objects stay as they are.
+pub(super) fn as_stored(mut object: Value) -> Value {
+    let is_secret = object.get("kind").and_then(Value::as_str) == Some("Secret")
+        && object.get("apiVersion").and_then(Value::as_str) == Some("v1");
+    let Some(fields) = object.as_object_mut().filter(|_| is_secret) else { return object };
+    let Some(Value::Object(texts)) = fields.remove("stringData") else { return object };
+    let data = fields.entry("data").or_insert_with(|| json!({}));
+    if !data.is_object() {
+        *data = json!({});
+    }
+    for (name, text) in texts {
+        data[name] = json!(STANDARD.encode(text.as_str().unwrap_or_default()));
+    }
+    object
 }
 
 #[cfg(test)]
@@ -73,5 +91,19 @@ mod tests {
         let same = masks.hide_beside(secret("a"), Some(&secret("a")));
         let other = masks.hide_beside(secret("a"), Some(&secret("b")));
         assert_ne!(same["data"], other["data"]);
+    }
+
+    #[test]
+    fn texts_of_a_secret_are_compared_as_they_are_stored() {
+        let written =
+            json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "x"}, "data": {"b": "eQ=="}});
+        let stored = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eA==", "b": "eQ=="}});
+        assert_eq!(as_stored(written), stored);
+        let masks = Masks::of(&BTreeMap::new());
+        let other = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eg==", "b": "eQ=="}});
+        let shown = masks.hide_beside(stored, Some(&other));
+        assert_eq!(shown["data"], json!({"a": "++++++++++++", "b": "++++++++"}));
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "stringData": {"a": "x"}});
+        assert_eq!(as_stored(map.clone()), map);
     }
 }

@@ -9,7 +9,7 @@ use plumb_crd::application::ResourceStatus;
 use plumb_kube::{DeleteOptions, Fence, Gate};
 use serde_json::{Value, json};
 
-use super::mask::Masks;
+use super::mask::{Masks, as_stored};
 use super::tree;
 use crate::backend::{delete_with, of_api, patch_with, target};
 use crate::call::{Answer, Call, FoundApp};
@@ -107,7 +107,7 @@ fn item(
     let version =
         live.and_then(|live| live.pointer("/metadata/resourceVersion")?.as_str()).map(str::to_owned);
     let shown_live = live.cloned().map(|live| masks.hide_beside(without_managed_fields(live), None));
-    let shown_desired = desired.map(|desired| masks.hide_beside(desired, live));
+    let shown_desired = desired.map(|desired| masks.hide_beside(as_stored(desired), live));
     let normalized = if is_synced && shown_desired.is_some() { &shown_desired } else { &shown_live };
     let predicted = if is_synced { normalized } else { &shown_desired };
     json!({
