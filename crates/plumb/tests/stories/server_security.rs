@@ -160,7 +160,7 @@ async fn an_app_shows_nothing_beyond_its_project_and_its_objects() -> Result<()>
 
 /// A text as a value of a query.
 fn escaped(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    text.bytes().fold(String::new(), |all, byte| all + &format!("%{byte:02X}"))
 }
 
 /// A large request of a stranger is refused before it is read.
