@@ -45,6 +45,9 @@ pub(crate) const METADATA_ONLY: &str =
 /// A log is read to be shown to a user.
 const LOG_LIMIT: u32 = 4 << 20;
 
+/// A longer line of a log is cut into several: a container may write without ever ending one.
+const LONGEST_LINE: usize = 1 << 20;
+
 /// The answer to a `SelfSubjectReview`.
 #[derive(Deserialize)]
 struct SelfSubjectReview {
@@ -235,13 +238,17 @@ pub struct LogStream {
 }
 
 impl LogStream {
-    /// The next line, without its end; `None` when the container has ended.
+    /// The next line, without its end, or a part of one that is very long; `None` when the container has ended.
     pub async fn next_line(&mut self) -> Result<Option<String>, ApiError> {
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
                 let rest = self.pending.split_off(end + 1);
                 let line = std::mem::replace(&mut self.pending, rest);
                 return Ok(Some(String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned()));
+            }
+            if self.pending.len() > LONGEST_LINE {
+                self.pending.push(b'\n');
+                continue;
             }
             match self.body.frame().await {
                 Some(frame) => {

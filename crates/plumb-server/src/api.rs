@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, decode, query_pairs, unframe};
 use plumb_engine::Handle;
@@ -25,15 +24,13 @@ use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
 use crate::page::{Page, PageMode, PageRequest, is_page_path};
 use crate::replica::{FORWARDED, Forwarder, Passed, ReplicaKeys, find_leader, publish};
+use crate::request_body::{Bodies, Body, LARGEST_REQUEST, check_weight, largest};
 use crate::session::{Sessions, prepare};
 use crate::set_feed::SetFeed;
 use crate::state::State;
+use crate::stream_guard::{CHECK_STREAMS, guarded};
 use crate::transport::Transport;
 
-/// Largest request.
-const LARGEST: usize = 32 << 20;
-/// Longest time for the body of a request to arrive.
-const BODY_WITHIN: Duration = Duration::from_secs(30);
 /// When the preparation of a new installation is tried again, first and at the latest.
 const PREPARE_AGAIN: Duration = Duration::from_secs(10);
 const PREPARE_LATEST: Duration = Duration::from_mins(10);
@@ -75,6 +72,7 @@ pub struct Api {
     rates: CallRates,
     forwarder: Forwarder,
     page: Page,
+    bodies: Bodies,
     options: ApiOptions,
 }
 
@@ -114,6 +112,7 @@ impl Api {
             certificates: Certificates::new(state),
             rates: CallRates::default(),
             forwarder: Forwarder::new(options.transport),
+            bodies: Bodies::default(),
             options,
         }))
     }
@@ -210,7 +209,8 @@ impl Api {
         let mut answer = if let Some((address, keys)) = leader {
             let whole = head.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
             let passed = async {
-                let body = read(body).await?;
+                let Body { bytes: body, room: _room } =
+                    self.read(called.map_or(path, |method| &method.path), &asked, body).await?;
                 let (method, headers) = (head.method.clone(), asked.headers.clone());
                 let passed = Passed { method, path: whole, headers, body, client: asked.peer };
                 match self.forwarder.pass(&address, &keys, passed).await {
@@ -267,7 +267,7 @@ impl Api {
         let name = path.trim_start_matches('/');
         let Some(method) = Tables::get().method(name) else { return doors::unimplemented(dialect, name) };
         let result = async {
-            let bytes = read(body).await?;
+            let Body { bytes, room: _room } = self.read(&method.path, &asked, body).await?;
             let mut messages = messages(method, &bytes)?;
             let request = if method.client_streams {
                 doors::uploaded(messages)
@@ -342,7 +342,12 @@ impl Api {
         let fields = query_pairs(query).find(|(name, _)| name == "fields");
         let fields = fields.and_then(|(_, text)| SelectedFields::parse(&text));
         let result = async {
-            let bytes = if routed.takes_body() { read(body).await? } else { Vec::new() };
+            let Body { bytes, room: _room } = if routed.takes_body() {
+                self.read(&routed.method.path, &asked, body).await?
+            } else {
+                Body::default()
+            };
+            check_weight(&bytes)?;
             let request = routed.request(Tables::get(), query, &bytes)?;
             self.call(routed.method, &asked, request, fields.clone()).await
         };
@@ -372,6 +377,20 @@ impl Api {
         };
         let request = PageRequest { verb, path, query, headers: &asked.headers, body };
         self.page.answer(request, &run).await
+    }
+
+    /// Reads the body of a request. A sender without a valid token may send no more than a login takes.
+    async fn read(&self, path: &str, asked: &Asked, body: Incoming) -> Result<Body, Status> {
+        let is_known = match self.shared.state.ready().await {
+            Ok(()) => self.shared.sessions.identify(&asked.headers).await,
+            Err(status) => Err(status),
+        };
+        let is_known = is_known.map(|identity| identity.is_logged_in());
+        let most = largest(path, matches!(is_known, Ok(true)));
+        match (self.bodies.read(most, body).await, is_known) {
+            (Err(too_large), Err(unknown)) if too_large.code == Code::ResourceExhausted => Err(unknown),
+            (read, _) => read,
+        }
     }
 
     /// Checks the caller and runs the handler.
@@ -414,6 +433,7 @@ impl Api {
             app: None,
             asked: parking_lot::Mutex::default(),
             written: parking_lot::Mutex::default(),
+            granted: parking_lot::Mutex::default(),
         };
         let checked = check(handler, &mut call);
         if handler.writes {
@@ -432,7 +452,14 @@ impl Api {
         if handler.writes {
             record(handler, &call, &answer);
         }
-        Ok(answer)
+        let Answer::Stream(messages) = answer else { return Ok(answer) };
+        // A stream lives longer than the right to it may.
+        let headers = asked.headers.clone();
+        let still = move || {
+            let (call, headers) = (Arc::clone(&call), headers.clone());
+            async move { call.is_still_permitted(&headers).await }
+        };
+        Ok(Answer::Stream(guarded(messages, CHECK_STREAMS, still)))
     }
 }
 
@@ -526,7 +553,7 @@ fn messages(method: &Method, bytes: &[u8]) -> Result<Vec<Value>, Status> {
     let mut messages = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let framed = unframe(rest, LARGEST).map_err(|error| wrong(&error))?;
+        let framed = unframe(rest, LARGEST_REQUEST).map_err(|error| wrong(&error))?;
         let (message, taken) = framed.ok_or_else(|| Status::invalid("the message is incomplete"))?;
         messages.push(decode(Tables::get(), method.input, message).map_err(|error| wrong(&error))?);
         if !method.client_streams {
@@ -535,15 +562,6 @@ fn messages(method: &Method, bytes: &[u8]) -> Result<Vec<Value>, Status> {
         rest = rest.get(taken..).unwrap_or_default();
     }
     Ok(messages)
-}
-
-async fn read(body: Incoming) -> Result<Vec<u8>, Status> {
-    let reading = tokio::time::timeout(BODY_WITHIN, Limited::new(body, LARGEST).collect());
-    match reading.await {
-        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-        Ok(Err(_)) => Err(Status::new(Code::ResourceExhausted, "the request is too large or broken")),
-        Err(_) => Err(Status::new(Code::DeadlineExceeded, "the request did not arrive in time")),
-    }
 }
 
 /// The headers of every answer.

@@ -45,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) asked: parking_lot::Mutex<Vec<String>>,
     /// The object that the handler wrote, if its answer does not have it.
     pub(crate) written: parking_lot::Mutex<Option<Value>>,
+    /// The permissions that the answer needed: resource, action and object.
+    pub(crate) granted: parking_lot::Mutex<Vec<(String, String, String)>>,
 }
 
 /// An Application that the caller may use.
@@ -130,7 +132,11 @@ impl Call {
 
     /// Refuses what the caller may not do.
     pub(crate) fn require(&self, resource: &str, action: &str, object: &str) -> Result<(), Status> {
-        if self.allows(resource, action, object) { Ok(()) } else { Err(self.refused(resource, action)) }
+        if !self.allows(resource, action, object) {
+            return Err(self.refused(resource, action));
+        }
+        self.granted.lock().push((resource.to_owned(), action.to_owned(), object.to_owned()));
+        Ok(())
     }
 
     /// The refusal of an action, in Argo CD's words. It names no object: whether it exists is not for everybody.
@@ -139,6 +145,17 @@ impl Call {
         let denied = Status::denied();
         let message = format!("{}: {resource}, {action}, sub: {}", denied.message, one_line(subject));
         Status { message, ..denied }
+    }
+
+    /// Fails if the token of the request has ended or was revoked, or if one of the permissions that the answer needed is
+    /// gone.
+    pub(crate) async fn is_still_permitted(&self, headers: &http::HeaderMap) -> Result<(), Status> {
+        let identity = self.shared.sessions.identify(headers).await?;
+        let granted = self.granted.lock();
+        let is_granted = granted.iter().all(|(resource, action, object)| {
+            self.shared.state.allows(&identity.access, resource, action, object)
+        });
+        if is_granted { Ok(()) } else { Err(Status::denied()) }
     }
 
     /// The engine, if this process leads.
@@ -204,6 +221,8 @@ impl Call {
             return Err(hidden());
         }
         self.check_project(&project, &namespace)?;
+        let object = app_object(&project, &namespace, name, self.namespace());
+        self.granted.lock().push(("applications".to_owned(), action.to_owned(), object));
         Ok(FoundApp { namespace, name: name.to_owned(), project, value })
     }
 

@@ -27,6 +27,8 @@ mod call;
 mod handlers;
 mod page;
 mod doors;
+mod request_body;
+mod stream_guard;
 mod api;
 
 pub use api::{Api, ApiOptions};

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use plumb_crd::application_set::{BasicAuth, BearerToken, ConfigMapKeyRef, SecretRef};
 use serde_json::Value as Json;
 
-use super::call::{HttpCall, ScmAnswer, ScmFacts, ScmRules};
+use super::call::{HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 use crate::facts::Unanswered;
 
 /// Most pages of one list.
@@ -225,6 +225,11 @@ pub(super) fn secret(
     let secret = facts.set_secret(secret_name).map_err(ScmError::from);
     let secret =
         secret.map_err(|error| error.during(&format!("error fetching secret {namespace}/{secret_name}")))?;
+    if is_of_control_plane(secret_name, &secret) {
+        return Err(ScmError::Failed(format!(
+            "secret {namespace}/{secret_name} belongs to Argo CD or plumb; a token of an SCM provider has to be in a Secret of its own"
+        )));
+    }
     if rules.strict_tokens && secret.labels.get(CREDENTIALS_LABEL).map(String::as_str) != Some("scm-creds") {
         return Err(ScmError::Failed(format!(
             "secret {namespace}/{secret_name} is not a valid SCM creds secret: secret must have label \
@@ -233,6 +238,14 @@ pub(super) fn secret(
     }
     let missing = || ScmError::Failed(format!("key {key:?} in secret {namespace}/{secret_name} not found"));
     secret.data.get(key).cloned().map(Some).ok_or_else(missing)
+}
+
+/// Secrets with which plumb itself works: the key that signs tokens, logins, clusters, copies of deleted objects. The author of
+/// a set names the server that gets the token, so none of these may be one.
+fn is_of_control_plane(name: &str, secret: &SetSecret) -> bool {
+    matches!(name, "argocd-secret" | "argocd-initial-admin-secret")
+        || secret.labels.get(CREDENTIALS_LABEL).map(String::as_str) == Some("cluster")
+        || secret.labels.keys().any(|label| label.starts_with("plumb.dev/"))
 }
 
 /// The certificates of authorities in a `ConfigMap` of the set's namespace.
@@ -322,5 +335,23 @@ mod tests {
     #[test]
     fn texts_are_escaped_as_one_segment() {
         assert_eq!(escape("release/1.x ü"), "release%2F1.x%20%C3%BC");
+    }
+
+    #[test]
+    fn no_secret_of_the_control_plane_is_a_token() {
+        let secret = |label: &str, value: &str| SetSecret {
+            labels: [(label.to_owned(), value.to_owned())].into(),
+            ..SetSecret::default()
+        };
+        for (name, label, value, expected) in [
+            ("argocd-secret", "app.kubernetes.io/part-of", "argocd", true),
+            ("argocd-initial-admin-secret", "a", "b", true),
+            ("cluster-west", CREDENTIALS_LABEL, "cluster", true),
+            ("plumb-tombstone-1", "plumb.dev/app", "argocd.shop", true),
+            ("github-token", CREDENTIALS_LABEL, "scm-creds", false),
+            ("github-token", "a", "b", false),
+        ] {
+            assert_eq!(is_of_control_plane(name, &secret(label, value)), expected, "{name}");
+        }
     }
 }

@@ -167,9 +167,13 @@ impl Leader {
         self.engine.context(&app).ok()?.project.refuses_local_manifests()
     }
 
-    fn cluster_of(&self, application: &Application) -> Option<Arc<Cluster>> {
+    fn context_of(&self, application: &Application) -> Option<AppContext> {
         let app = to_app(application).ok()?;
-        self.engine.context(&app).ok().map(|context| context.cluster)
+        self.engine.context(&app).ok()
+    }
+
+    fn cluster_of(&self, application: &Application) -> Option<Arc<Cluster>> {
+        self.context_of(application).map(|context| context.cluster)
     }
 
     /// The objects that refer to an object by name; `None` if its cluster is not connected.
@@ -186,11 +190,21 @@ impl Leader {
         self.cluster_of(application).map(|cluster| (cluster.client.clone(), self.runtime.clone()))
     }
 
-    /// A live object of the cluster of an app.
-    pub async fn live(&self, application: &Application, key: &ObjectKey) -> Result<Option<Manifest>, String> {
-        let Some(cluster) = self.cluster_of(application) else {
+    /// An object of an app, or one below it, as it is in the cluster. Of what the project of the app does not permit nothing
+    /// is told: `is_child` says that the object is below one of the app's.
+    pub async fn live(
+        &self,
+        application: &Application,
+        key: &ObjectKey,
+        is_child: bool,
+    ) -> Result<Option<Manifest>, String> {
+        let Some(context) = self.context_of(application) else {
             return Err("the cluster of the application is not connected".to_owned());
         };
+        if !may_show(&context, key, !is_child) {
+            return Ok(None);
+        }
+        let cluster = context.cluster;
         if let Some(kept) = cluster.store.get_kept(key) {
             return Ok(Some(kept));
         }
@@ -205,8 +219,8 @@ impl Leader {
 
     /// Why the project of an app does not permit an object, if so.
     pub fn denies(&self, application: &Application, key: &ObjectKey) -> Option<String> {
-        let app = to_app(application).ok()?;
-        self.engine.context(&app).ok()?.denies(key)
+        let unknown = || Some("the project or the cluster of the application is not known now".to_owned());
+        self.context_of(application).map_or_else(unknown, |context| context.denies(key))
     }
 
     /// Renders an app at the revisions that it tracks, or at these.
@@ -258,6 +272,15 @@ fn shown_version(git_version: &str) -> String {
     let text = git_version.trim_start_matches('v');
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     format!("v{}", text.get(..end).unwrap_or_default())
+}
+
+/// May the app of this context show the object? Its own objects must be permitted. What is below them, such as a pod, may be
+/// of a kind that the app may not write, but not in a namespace that is closed to it.
+fn may_show(context: &AppContext, key: &ObjectKey, is_own: bool) -> bool {
+    match key.namespace.as_deref() {
+        Some(namespace) if !is_own => context.permits_namespace(namespace),
+        Some(_) | None => context.denies(key).is_none(),
+    }
 }
 
 async fn render(

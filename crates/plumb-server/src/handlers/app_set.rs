@@ -1,5 +1,6 @@
 //! `ApplicationSets`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plumb_api::{Code, Status};
@@ -28,6 +29,28 @@ fn project_of(set: &Value) -> String {
         None | Some("") => "default".to_owned(),
         Some(project) => project.to_owned(),
     }
+}
+
+/// All projects that the Applications of a set can be in: the template of a generator may name another one than that of the
+/// set.
+fn projects_of(set: &Value) -> BTreeSet<String> {
+    let mut projects = BTreeSet::from([project_of(set)]);
+    let mut open: Vec<&Value> = set.pointer("/spec/generators").into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(fields) => {
+                let project = value.pointer("/template/spec/project").and_then(Value::as_str);
+                projects.extend(project.filter(|project| !project.is_empty()).map(str::to_owned));
+                // Values of users, such as the elements of a list, are no generators.
+                let is_generator =
+                    |name: &&String| !matches!(name.as_str(), "template" | "values" | "elements");
+                open.extend(fields.iter().filter(|(name, _)| is_generator(name)).map(|(_, inner)| inner));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    projects
 }
 
 fn text<'v>(value: &'v Value, path: &str) -> &'v str {
@@ -202,7 +225,7 @@ fn sent(call: &Call, field: &str) -> Result<Value, Status> {
         return Err(Status::denied());
     }
     // Who may create the set could otherwise reach every project.
-    if text(&object, "/spec/template/spec/project").contains("{{") {
+    if projects_of(&object).iter().any(|project| project.contains("{{")) {
         return Err(Status::invalid(
             "error validating ApplicationSets: the Argo CD API does not currently support creating ApplicationSets with \
              templated `project` fields",
@@ -213,13 +236,20 @@ fn sent(call: &Call, field: &str) -> Result<Value, Status> {
     Ok(object)
 }
 
-fn check_project(call: &Call, set: &Value) -> Result<(), Status> {
-    let project = project_of(set);
-    call.shared.state.project(&project).map(drop).ok_or_else(|| {
-        Status::invalid(format!(
-            "error validating ApplicationSets: appprojects.argoproj.io \"{project}\" not found"
-        ))
-    })
+/// The caller may create the set in every project that its Applications can be in, and the projects exist. Unlike Argo CD,
+/// also in those that only the template of a generator names.
+fn check_projects(call: &Call, set: &Value) -> Result<(), Status> {
+    let (namespace, name) = (text(set, "/metadata/namespace"), text(set, "/metadata/name"));
+    for project in projects_of(set) {
+        let object = app_object(&project, namespace, name, call.namespace());
+        call.require("applicationsets", "create", &object)?;
+        call.shared.state.project(&project).map(drop).ok_or_else(|| {
+            Status::invalid(format!(
+                "error validating ApplicationSets: appprojects.argoproj.io \"{project}\" not found"
+            ))
+        })?;
+    }
+    Ok(())
 }
 
 async fn generated(call: &Call, set: &Value) -> Result<Vec<Value>, Status> {
@@ -232,8 +262,7 @@ async fn generated(call: &Call, set: &Value) -> Result<Vec<Value>, Status> {
 pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     ready(&call).await?;
     let sent = sent(&call, "applicationset")?;
-    call.require("applicationsets", "create", &object(&call, &sent))?;
-    check_project(&call, &sent)?;
+    check_projects(&call, &sent)?;
     if call.flag("dryRun") == Some(true) {
         return preview(&call, sent).await;
     }
@@ -301,8 +330,7 @@ async fn preview(call: &Call, mut set: Value) -> Result<Answer, Status> {
 pub(super) async fn generate(call: Arc<Call>) -> Result<Answer, Status> {
     ready(&call).await?;
     let sent = sent(&call, "applicationSet")?;
-    call.require("applicationsets", "create", &object(&call, &sent))?;
-    check_project(&call, &sent)?;
+    check_projects(&call, &sent)?;
     let applications = generated(&call, &sent).await?;
     let namespace = text(&sent, "/metadata/namespace").to_owned();
     let applications = applications.into_iter().map(|mut application| {
@@ -377,5 +405,16 @@ mod tests {
     fn the_project_of_a_set_is_that_of_its_template() {
         assert_eq!(project_of(&json!({"spec": {"template": {"spec": {"project": "team"}}}})), "team");
         assert_eq!(project_of(&json!({"spec": {}})), "default");
+    }
+
+    #[test]
+    fn the_templates_of_generators_name_projects_too() {
+        let of = |project: &str| json!({"spec": {"project": project}});
+        let set = json!({"spec": {"template": of("team"), "generators": [
+            {"list": {"elements": [{"template": of("no")}], "template": of("admin")}},
+            {"matrix": {"generators": [{"git": {"template": of("{{project}}"), "values": {"template": "x"}}}]}},
+        ]}});
+        let projects = projects_of(&set);
+        assert_eq!(projects.iter().map(String::as_str).collect::<Vec<_>>(), ["admin", "team", "{{project}}"]);
     }
 }

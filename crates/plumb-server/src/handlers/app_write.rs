@@ -105,7 +105,13 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
         "json" | "" => json_patch(&app.value, &patch)?,
         other => return Err(Status::invalid(format!("Patch type '{other}' is not supported"))),
     };
-    let patched = normalized(patched)?;
+    let mut patched = normalized(patched)?;
+    // Which app it is says the request, not the patch: the namespace decides which projects are open to it.
+    if !patched["metadata"].is_object() {
+        return Err(Status::invalid("the patch leaves no metadata"));
+    }
+    patched["metadata"]["name"] = json!(app.name);
+    patched["metadata"]["namespace"] = json!(app.namespace);
     require_both(&call, "update", &app.value, &patched)?;
     check(&call, &patched).await?;
     let (spec, metadata) = (patched.get("spec").cloned().unwrap_or_default(), changeable(&patched));

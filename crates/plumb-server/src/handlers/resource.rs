@@ -81,7 +81,8 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
         {
             continue;
         }
-        let live = leader.live(&typed, &key).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        let live =
+            leader.live(&typed, &key, false).await.map_err(Status::unavailable)?.map(Manifest::into_value);
         let is_synced = typed
             .status
             .resources
@@ -143,7 +144,9 @@ pub(super) fn in_tree(call: &Call, app: &FoundApp) -> Result<(ObjectKey, GroupVe
 }
 
 pub(super) async fn live(call: &Call, app: &FoundApp, key: &ObjectKey) -> Result<Manifest, Status> {
-    let live = call.leader()?.live(&app.typed()?, key).await.map_err(Status::unavailable)?;
+    let nodes = tree::nodes(call, app)?;
+    let is_child = nodes.iter().any(|node| node.node.key == *key && !node.parents.is_empty());
+    let live = call.leader()?.live(&app.typed()?, key, is_child).await.map_err(Status::unavailable)?;
     live.ok_or_else(|| Status::not_found(format!("{key} not found")))
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumb_api::Status;
+use plumb_core::normalize::is_secret;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::tracking::FIELD_MANAGER;
 use plumb_crd::Application;
@@ -21,6 +22,8 @@ const MOST: usize = 2_000;
 struct Pair {
     key: ObjectKey,
     target: Option<Manifest>,
+    /// True if it is an object of the app.
+    is_managed: bool,
 }
 
 /// Compares the objects of an app with what their manifests would make of them.
@@ -33,13 +36,19 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
     let (client, runtime) = client_of(&call, app)?;
     let mut items = Vec::new();
     let mut is_modified = false;
-    for Pair { key, target } in pairs {
+    for Pair { key, target, is_managed } in pairs {
         // What the cluster has counts, not what the caller says that it has.
-        let live = leader.live(&typed, &key).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        let live =
+            leader.live(&typed, &key, false).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        if live.is_some() && !is_managed {
+            // Whoever may see one app of a project may not see the objects of the others.
+            return Err(Status::denied());
+        }
         let client = client.clone();
         let predicted = match target {
             None => None,
             Some(target) => {
+                let target = without_guesses(target, live.as_ref());
                 let is_new = live.is_none();
                 let tried = target.clone();
                 let run = runtime.spawn(async move { dry_run(&client, &tried, is_new).await });
@@ -52,15 +61,15 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
                 }
             }
         };
+        // The manifests come from the caller: an answer that tells whether a hidden value is the same would let the caller
+        // guess it.
+        let hidden = |object: Option<Value>| object.map(|object| masks.hide(without_managed_fields(object)));
+        let (predicted, live) = (hidden(predicted), hidden(live));
         let differs = live.as_ref().map(comparable) != predicted.as_ref().map(comparable);
         is_modified |= differs;
-        let shown = |object: Option<&Value>, other: Option<&Value>| {
-            object.map_or_else(
-                || "null".to_owned(),
-                |object| masks.hide_beside(without_managed_fields(object.clone()), other).to_string(),
-            )
-        };
-        let (predicted, live) = (shown(predicted.as_ref(), live.as_ref()), shown(live.as_ref(), None));
+        let shown =
+            |object: &Option<Value>| object.as_ref().map_or_else(|| "null".to_owned(), Value::to_string);
+        let (predicted, live) = (shown(&predicted), shown(&live));
         items.push(json!({
             "group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name,
             "targetState": predicted, "liveState": live, "modified": differs,
@@ -100,7 +109,8 @@ fn pairs(call: &Call, app: &Application) -> Result<Vec<Pair>, Status> {
         if let Some(why) = target.as_ref().and_then(|_| call.leader().ok()?.denies(app, &key)) {
             return Err(Status::new(plumb_api::Code::PermissionDenied, why));
         }
-        pairs.push(Pair { key, target });
+        let is_managed = managed.contains(&key);
+        pairs.push(Pair { key, target, is_managed });
     }
     Ok(pairs)
 }
@@ -109,6 +119,29 @@ fn read(text: &str) -> Result<Manifest, Status> {
     let value = serde_json::from_str(text)
         .map_err(|error| Status::invalid(format!("cannot read a manifest: {error}")))?;
     Manifest::new(value).map_err(|error| Status::invalid(format!("cannot read a manifest: {error}")))
+}
+
+/// A Secret with the values of the cluster in place of those of the caller: an immutable Secret is refused if a value
+/// differs, which would tell whether a guess is right.
+fn without_guesses(target: Manifest, live: Option<&Value>) -> Manifest {
+    let known = live.and_then(|live| live.get("data")?.as_object()).filter(|_| is_secret(&target));
+    let Some(known) = known.cloned() else { return target };
+    let mut value = target.clone().into_value();
+    for field in ["data", "stringData"] {
+        if let Some(map) = value.get_mut(field).and_then(Value::as_object_mut) {
+            map.retain(|key, _| !known.contains_key(key));
+        }
+    }
+    if !value["data"].is_object() {
+        value["data"] = json!({});
+    }
+    let sent = target.value();
+    let has =
+        |key: &String| ["data", "stringData"].iter().any(|field| sent[field].get(key.as_str()).is_some());
+    for (key, text) in known.iter().filter(|(key, _)| has(key)) {
+        value["data"][key.as_str()] = text.clone();
+    }
+    Manifest::new(value).unwrap_or(target)
 }
 
 fn key_of(given: &Value) -> ObjectKey {
@@ -146,5 +179,27 @@ mod tests {
         let object = |version: &str, size: u32| json!({"metadata": {"name": "a", "resourceVersion": version, "managedFields": []}, "size": size});
         assert_eq!(comparable(&object("1", 3)), comparable(&object("2", 3)));
         assert_ne!(comparable(&object("1", 3)), comparable(&object("1", 4)));
+    }
+
+    #[test]
+    fn a_guess_of_a_secret_value_is_not_sent() {
+        let secret = |fields: Value| {
+            let mut object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+            object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            Manifest::new(object).unwrap()
+        };
+        let live = secret(json!({"data": {"password": "cmlnaHQ=", "other": "eA=="}})).into_value();
+        for guess in ["cmlnaHQ=", "d3Jvbmc="] {
+            let sent =
+                without_guesses(secret(json!({"data": {"password": guess, "new": "bg=="}})), Some(&live));
+            assert_eq!(sent.value()["data"], json!({"password": "cmlnaHQ=", "new": "bg=="}));
+        }
+        let sent = without_guesses(secret(json!({"stringData": {"password": "wrong"}})), Some(&live));
+        assert_eq!(
+            (&sent.value()["data"], &sent.value()["stringData"]),
+            (&json!({"password": "cmlnaHQ="}), &json!({}))
+        );
+        let fresh = secret(json!({"data": {"password": "d3Jvbmc="}}));
+        assert_eq!(without_guesses(fresh.clone(), None), fresh);
     }
 }

@@ -111,6 +111,11 @@ impl Sessions {
             let claims = self.check_sso(&token, now).await;
             let claims = claims.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
             let text = |name: &str| claims.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+            if !is_subject_of_provider(text("sub").unwrap_or_default()) {
+                return Err(Status::unauthenticated(
+                    "invalid session: the subject is that of a project's role",
+                ));
+            }
             let username = text("email").or_else(|| text("sub")).unwrap_or_default().to_owned();
             return Ok(Identity { username, access: Caller::Claims(claims), renewed: None });
         }
@@ -143,7 +148,7 @@ impl Sessions {
         if id.is_empty() {
             return Err("token has no id".to_owned());
         }
-        if self.state.sessions().contains_key(&revoked_key(&id)) {
+        if self.state.sessions().contains_key(&revoked_id(&subject, &id)) {
             return Err("token is revoked, please re-login".to_owned());
         }
         if let Some((project, role)) = subject.strip_prefix("proj:").and_then(|rest| rest.split_once(':')) {
@@ -200,6 +205,17 @@ impl Sessions {
             Err("the token does not exist any more".to_owned())
         }
     }
+}
+
+/// Roles of projects have tokens of this server. A provider cannot log in as one of them.
+fn is_subject_of_provider(subject: &str) -> bool {
+    !subject.starts_with("proj:")
+}
+
+/// The key of a revoked token of plumb's own. Whoever creates a token may choose its id, so the id alone does not say which
+/// token was revoked: a logout must not end the token of another account.
+pub(super) fn revoked_id(subject: &str, id: &str) -> String {
+    revoked_key(&format!("{subject}\n{id}"))
 }
 
 /// The key of a revoked token.
@@ -274,5 +290,21 @@ mod tests {
         check(&[("cookie", "argocd.token=2:ab; argocd.token-1=cd")], Some("abcd"));
         check(&[("cookie", "argocd.token=3:ab; argocd.token-1=cd")], None);
         check(&[("cookie", "argocd.token=99:ab")], None);
+    }
+
+    #[test]
+    fn a_chosen_id_revokes_no_token_of_another_account() {
+        let key = revoked_id("robot:apiKey", "ci");
+        assert_eq!(key, revoked_id("robot:apiKey", "ci"));
+        for other in [revoked_id("proj:team:dev", "ci"), revoked_id("robot", "apiKey\nci"), revoked_key("ci")]
+        {
+            assert_ne!(key, other);
+        }
+    }
+
+    #[test]
+    fn a_provider_logs_nobody_in_as_a_role_of_a_project() {
+        assert!(!is_subject_of_provider("proj:team:dev"));
+        assert!(is_subject_of_provider("CiQwOGE4Njg0Yi1kYjg4"));
     }
 }

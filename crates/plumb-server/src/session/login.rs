@@ -8,7 +8,7 @@ use plumb_core::object::Manifest;
 use serde_json::{Map, Value, json};
 use tracing::info;
 
-use super::authenticate::{Sessions, revoked_key};
+use super::authenticate::{Sessions, revoked_id, revoked_key};
 use super::limits;
 use crate::accounts::Account;
 use crate::backend::Known;
@@ -132,7 +132,8 @@ impl Sessions {
         let Ok(claims) = jwt::verify(&key, token, now) else { return Ok(()) };
         let Some(id) = claims.get("jti").and_then(Value::as_str) else { return Ok(()) };
         let until = claims.get("exp").and_then(Value::as_i64).unwrap_or_default();
-        let change = BTreeMap::from([(revoked_key(id), Some(until.to_string()))]);
+        let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
+        let change = BTreeMap::from([(revoked_id(subject, id), Some(until.to_string()))]);
         self.change_counters(|_| change.clone()).await
     }
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use plumb_testkit::wait;
+use plumb_testkit::{TestNamespace, objects, wait};
 use serde_json::{Value, json};
 
+use crate::borders::project_for;
 use crate::server::{Client, admin, initial_password, served};
 
 /// Strangers learn the version and what a login page needs (CVE-2021-26923, CVE-2024-37152), get safe headers
@@ -98,5 +99,85 @@ async fn requests_change_and_show_only_what_they_may() -> Result<()> {
         let shown = admin.get(path).await?.1.to_string();
         ensure!(shown.contains("https://10.9.8.7") && !shown.contains("t0ken-value"), "{path}: {shown}");
     }
+    Ok(())
+}
+
+/// Whoever may see an app sees nothing of what its project does not permit, and nothing of the other apps of the project
+/// (CVE-2026-42880): not as a managed object, not in the tree, and not through a dry run of manifests of one's own.
+#[tokio::test]
+async fn an_app_shows_nothing_beyond_its_project_and_its_objects() -> Result<()> {
+    let stage = served().await?;
+    let victim = TestNamespace::new().await?;
+    project_for(&stage, "team", stage.place.name()).await?;
+    let admin = admin(&stage).await?;
+    let secret = objects::config_map("elsewhere", &[("password", "canary-elsewhere")]);
+    victim.apply(&secret).await?;
+    let theirs = objects::in_namespace(objects::config_map("elsewhere", &[("a", "b")]), victim.name());
+    stage.repo.commit(&[
+        ("mine/all.yaml", objects::manifests(&[theirs, objects::config_map("own", &[("a", "b")])])),
+        (
+            "other/all.yaml",
+            objects::manifests(&[objects::config_map("of-other", &[("a", "canary-of-other")])]),
+        ),
+    ])?;
+    for name in ["mine", "other"] {
+        let app = stage
+            .application(name, |app| {
+                app["spec"]["project"] = json!("team");
+                app["spec"]["source"]["path"] = json!(name);
+            })
+            .await?;
+        stage.until_sync(&app, "OutOfSync").await?;
+    }
+    assert_eq!(admin.call("POST", "applications/other/sync", json!({})).await?.0, 200);
+    stage.until_sync(&stage.application_named("other"), "Synced").await?;
+    // A stranger's object with the mark of the app.
+    let mark = format!("mine:/ConfigMap:{}/marked", victim.name());
+    let mut marked = objects::config_map("marked", &[("a", "canary-marked")]);
+    marked["metadata"]["annotations"] = json!({"argocd.argoproj.io/tracking-id": mark});
+    victim.apply(&marked).await?;
+    stage.refresh_hard(&stage.application_named("mine")).await?;
+
+    let mut shown = String::new();
+    for path in ["managed-resources", "resource-tree"] {
+        let (code, answer) = admin.get(&format!("applications/mine/{path}")).await?;
+        ensure!(code == 200, "{path}: {answer}");
+        shown.push_str(&answer.to_string());
+    }
+    ensure!(shown.contains("own") && !shown.contains("canary") && !shown.contains("marked"), "{shown}");
+    let object = format!("resourceName=marked&kind=ConfigMap&version=v1&namespace={}", victim.name());
+    assert_ne!(admin.get(&format!("applications/mine/resource?{object}")).await?.0, 200);
+    let guess = |name: &str| {
+        let object = objects::in_namespace(objects::config_map(name, &[("a", "guess")]), stage.place.name());
+        format!("applications/mine/server-side-diff?targetManifests={}", escaped(&object.to_string()))
+    };
+    let (code, answer) = admin.get(&guess("of-other")).await?;
+    ensure!(code == 403 && !answer.to_string().contains("canary"), "{code} {answer}");
+    let (code, answer) = admin.get(&guess("own")).await?;
+    ensure!(code == 200 && answer["modified"] == json!(true), "{code} {answer}");
+    Ok(())
+}
+
+/// A text as a value of a query.
+fn escaped(text: &str) -> String {
+    text.bytes().fold(String::new(), |all, byte| all + &format!("%{byte:02X}"))
+}
+
+/// A large request of a stranger is refused before it is read.
+#[tokio::test]
+async fn a_stranger_sends_no_large_requests() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let nobody = Client { address: admin.address, token: String::new() };
+    let large = json!({"name": "x".repeat(200_000)});
+    for path in ["applications", "session"] {
+        // The server may end the connection before it has read everything.
+        let answer = nobody.call("POST", path, large.clone()).await;
+        ensure!(answer.as_ref().map_or(true, |(code, _)| [401, 429].contains(code)), "{path}: {answer:?}");
+    }
+    // A user may send as much for one object.
+    let (code, answer) =
+        admin.call("PUT", "applications/none/spec", json!({"project": "x".repeat(200_000)})).await?;
+    assert_eq!(code, 403, "{answer}");
     Ok(())
 }
