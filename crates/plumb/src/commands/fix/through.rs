@@ -44,7 +44,12 @@ impl<'cases> Planner<'cases> {
             }
             return Ok(true);
         }
-        Err("its tool computes it: change the program that renders it".to_owned())
+        let is_manifest = [".yaml", ".yml", ".json"].iter().any(|end| change.origin.file.ends_with(end));
+        Err(if is_manifest {
+            "it is not a document of its own".to_owned()
+        } else {
+            "its tool computes it: change the program that renders it".to_owned()
+        })
     }
 
     fn in_overlay(
