@@ -1,6 +1,6 @@
 //! Verdicts without an API server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -29,6 +29,8 @@ pub struct DumpedApp<'facts> {
     pub desired: &'facts DesiredSet,
     /// What other apps ask for, by their names in tracking marks.
     pub others: &'facts [(&'facts str, &'facts DesiredSet)],
+    /// What further apps rendered, as far as their status tells.
+    pub recorded_of_others: &'facts [(String, BTreeSet<ObjectKey>)],
     /// The objects of the cluster.
     pub live: &'facts LiveDump,
     /// The schemas of their kinds.
@@ -150,12 +152,15 @@ impl DumpedApp<'_> {
 
     /// The other apps that ask for an object.
     fn claims(&self, key: &ObjectKey) -> Vec<Claim<'_>> {
-        let others = self.others.iter().filter(|(app, _)| self.instance.is_some_and(|own| own != *app));
-        let claims = others.filter_map(|(app, desired)| {
+        let is_other = |app: &str| self.instance.is_some_and(|own| own != app);
+        let others = self.others.iter().filter(|(app, _)| is_other(app));
+        let rendered = others.filter_map(|(app, desired)| {
             let manifest = &desired.objects.get(key)?.manifest;
             Some(Claim { app, manifest: Some(manifest) })
         });
-        claims.collect()
+        let recorded =
+            self.recorded_of_others.iter().filter(|(app, keys)| is_other(app) && keys.contains(key));
+        rendered.chain(recorded.map(|(app, _)| Claim { app, manifest: None })).collect()
     }
 
     fn owner(&self, live: &Manifest) -> LiveOwner {

@@ -1,5 +1,7 @@
 //! Small dumps, judged.
 
+use std::collections::BTreeSet;
+
 use expect_test::{Expect, expect};
 use jiff::Timestamp;
 
@@ -7,6 +9,7 @@ use super::*;
 use crate::app::CompareOptions;
 use crate::desired::{DesiredContext, DesiredSet, KindFilter, RenderedManifest, Scopes, build};
 use crate::ignore::IgnoreRules;
+use crate::object::ObjectKey;
 use crate::schema::SchemaSet;
 use crate::tracking::TrackingSettings;
 use crate::yaml::{Limits, parse_documents};
@@ -65,10 +68,13 @@ fn now() -> Timestamp {
 
 /// One line per finding: `!` where it counts.
 fn check(git: &str, live: &str, expected: &Expect) {
-    check_beside(&[], git, live, expected);
+    check_beside((&[], &[]), git, live, expected);
 }
 
-fn check_beside(others: &[(&str, &DesiredSet)], git: &str, live: &str, expected: &Expect) {
+/// What other apps ask for, and what further ones rendered.
+type Others<'facts> = (&'facts [(&'facts str, &'facts DesiredSet)], &'facts [(String, BTreeSet<ObjectKey>)]);
+
+fn check_beside((others, recorded_of_others): Others<'_>, git: &str, live: &str, expected: &Expect) {
     let (desired, live) = (desired(git), dump(live));
     let instance = tracking_app(&desired, &live);
     let schemas = SchemaSet::default().with_crds(live.values());
@@ -76,6 +82,7 @@ fn check_beside(others: &[(&str, &DesiredSet)], git: &str, live: &str, expected:
         instance: instance.as_deref(),
         desired: &desired,
         others,
+        recorded_of_others,
         live: &live,
         schemas: &schemas,
         rules: &IgnoreRules::default(),
@@ -135,31 +142,48 @@ fn an_object_of_two_apps_belongs_to_the_one_that_tracks_it() {
             mark("/ConfigMap", "b")
         )
     };
-    let git = &format!("{git}\n---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: b}}}}\n");
+    let git = &format!(
+        "{git}\n---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: b}}}}\n\
+         ---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: '0'}}}}\n"
+    );
     let other = desired(git);
     let others: &[(&str, &DesiredSet)] = &[("other", &other)];
     check_beside(
-        others,
+        (others, &[]),
         git,
         &live("shop"),
-        &expect!["  SharedResource ConfigMap team/a\n  SharedResource ConfigMap team/b"],
+        &expect![[r"
+            ! Behind ConfigMap team/0
+              SharedResource ConfigMap team/a
+              SharedResource ConfigMap team/b"]],
     );
     check_beside(
-        others,
+        (others, &[]),
         git,
         &live("zoo"),
         &expect![[r"
+            ! Behind ConfigMap team/0
             ! Unadopted ConfigMap team/a
               SharedResource ConfigMap team/b"]],
     );
     let zoo: &[(&str, &DesiredSet)] = &[("zoo", &other)];
     check_beside(
-        zoo,
+        (zoo, &[]),
         git,
         &live("zoo"),
         &expect![[r"
+            ! Behind ConfigMap team/0
             ! SharedResource ConfigMap team/a
               SharedResource ConfigMap team/b"]],
+    );
+    let recorded = ObjectKey::new("", "ConfigMap", Some("team".to_owned()), "a");
+    check_beside(
+        (&[], &[("zoo".to_owned(), BTreeSet::from([recorded]))]),
+        git,
+        &live("zoo"),
+        &expect![[r"
+            ! Behind ConfigMap team/0
+            ! SharedResource ConfigMap team/a"]],
     );
 }
 

@@ -113,7 +113,7 @@ impl LocalApp {
     /// A verdict per object, beside what the other apps ask for.
     pub(super) fn judge(
         &self,
-        all: &[Self],
+        (all, recorded_of_others): (&[Self], &[(String, BTreeSet<ObjectKey>)]),
         live: &LiveDump,
         schemas: &SchemaSet,
         now: Timestamp,
@@ -128,6 +128,7 @@ impl LocalApp {
             instance: self.instance.as_deref(),
             desired: &self.desired,
             others: &others,
+            recorded_of_others,
             live,
             schemas,
             rules: &rules,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use plumb_core::dump::LiveDump;
+use plumb_core::object::ObjectKey;
 use plumb_crd::Application;
 
 use super::dump;
@@ -72,12 +73,16 @@ impl OfflineArgs {
                 self.dest_namespace.as_deref(),
             )?);
         }
+        let others = applications.iter().filter(|other| !apps.iter().any(|app| app.id == other.id()));
+        let others: Vec<(String, BTreeSet<ObjectKey>)> = others
+            .map(|other| (other.id().instance_name(context.namespace()), other.rendered_keys()))
+            .collect();
         let mut judged = Vec::with_capacity(apps.len());
         let mut without_schema = BTreeSet::new();
         for app in &apps {
             let schemas = dump::schemas(&self.schemas, &live, &app.desired)?;
             without_schema.extend(dump::without_schema(&schemas, &live, &app.desired));
-            judged.push(app.judge(&apps, &live, &schemas, now));
+            judged.push(app.judge((&apps, &others), &live, &schemas, now));
         }
         dump::note_without_schema(context, without_schema);
         for (app, verdicts) in apps.iter_mut().zip(judged) {
