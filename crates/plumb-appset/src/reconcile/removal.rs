@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_the_policy_keeps_is_released_also_without_the_finalizer() {
-        let app = json!({"metadata": {"name": "a", "ownerReferences": [
+        let app = json!({"metadata": {"name": "a", "namespace": "n", "ownerReferences": [
             {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "s", "uid": "u", "controller": true},
         ]}});
         let steps = |policy: &str, finalizers: &[&str]| {

@@ -70,7 +70,8 @@ async fn a_red_app_becomes_green_by_a_branch() -> Result<()> {
     let mut written = app.clone();
     written.as_object_mut().map(|app| app.remove("status"));
     control.commit(&[("apps/shop.json", serde_json::to_string_pretty(&written)?)])?;
-    let control = control.path().display().to_string();
+    // Named with its URL: a clone without one would stand for every repository, also for that of the app.
+    let control = format!("https://git.example.com/control.git={}", control.path().display());
     let ruled = stage.plumb(&[
         "fix",
         "--app",
