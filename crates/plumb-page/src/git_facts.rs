@@ -28,7 +28,7 @@ pub(crate) struct GitObject {
 pub(crate) struct GitHook {
     pub(crate) key: ObjectKey,
     /// Such as `PreSync`, or `PreSync,PostSync`.
-    pub(crate) phases: String,
+    phases: String,
     pub(crate) wave: i64,
 }
 

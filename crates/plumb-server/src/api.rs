@@ -11,6 +11,7 @@ use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, decode, q
 use plumb_engine::Handle;
 use plumb_kube::{ConnectError, Connection};
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use crate::app_feed::AppFeed;
@@ -25,10 +26,10 @@ use crate::handlers::{Access, Handler, find};
 use crate::page::{Page, PageMode, PageRequest, is_page_path};
 use crate::replica::{FORWARDED, Forwarder, Passed, ReplicaKeys, find_leader, publish};
 use crate::request_body::{Bodies, Body, LARGEST_REQUEST, check_weight, largest};
-use crate::session::{Sessions, prepare};
+use crate::session::{Identity, Sessions, prepare};
 use crate::set_feed::SetFeed;
 use crate::state::State;
-use crate::stream_guard::{CHECK_STREAMS, guarded};
+use crate::stream_guard::{CHECK_STREAMS, Message, guarded};
 use crate::transport::Transport;
 
 /// When the preparation of a new installation is tried again, first and at the latest.
@@ -331,11 +332,7 @@ impl Api {
             Err(NoRoute::Verb) => return doors::text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"),
         };
         let value = |name: header::HeaderName| asked.headers.get(name).and_then(|value| value.to_str().ok());
-        // A form of another site can send other types without asking the browser's user, but not this one.
-        if *verb != Verb::GET
-            && *verb != Verb::HEAD
-            && value(header::CONTENT_TYPE) != Some("application/json")
-        {
+        if may_be_a_form(verb, &asked.headers) {
             return doors::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Invalid content type");
         }
         let as_events = value(header::ACCEPT).is_some_and(|accept| accept.contains("text/event-stream"));
@@ -409,14 +406,7 @@ impl Api {
             return Err(Status::new(Code::Unimplemented, why));
         };
         self.shared.state.ready().await?;
-        let identity = match (self.shared.sessions.identify(&asked.headers).await, &handler.access) {
-            (Ok(identity), _) => Some(identity),
-            (Err(_), Access::Open) => None,
-            (Err(status), _) => return Err(status),
-        };
-        if let Some(renewed) = identity.as_ref().and_then(|identity| identity.renewed.clone()) {
-            *asked.renewed.lock() = Some(renewed);
-        }
+        let identity = self.identify(asked, &handler.access).await?;
         // Without a login the address counts, so that strangers do not use up the calls of users.
         let known =
             identity.as_ref().map(|identity| identity.username.clone()).filter(|name| !name.is_empty());
@@ -453,14 +443,36 @@ impl Api {
             record(handler, &call, &answer);
         }
         let Answer::Stream(messages) = answer else { return Ok(answer) };
-        // A stream lives longer than the right to it may.
-        let headers = asked.headers.clone();
-        let still = move || {
-            let (call, headers) = (Arc::clone(&call), headers.clone());
-            async move { call.is_still_permitted(&headers).await }
-        };
-        Ok(Answer::Stream(guarded(messages, CHECK_STREAMS, still)))
+        Ok(while_permitted(call, asked.headers.clone(), messages))
     }
+
+    /// Who calls. A call that is open to everybody also goes on without a valid token.
+    async fn identify(&self, asked: &Asked, access: &Access) -> Result<Option<Identity>, Status> {
+        let identity = match (self.shared.sessions.identify(&asked.headers).await, access) {
+            (Ok(identity), _) => Some(identity),
+            (Err(_), Access::Open) => None,
+            (Err(status), _) => return Err(status),
+        };
+        if let Some(renewed) = identity.as_ref().and_then(|identity| identity.renewed.clone()) {
+            *asked.renewed.lock() = Some(renewed);
+        }
+        Ok(identity)
+    }
+}
+
+/// A form of another site can send other types than this one without asking the browser's user.
+fn may_be_a_form(verb: &Verb, headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    *verb != Verb::GET && *verb != Verb::HEAD && content_type != Some("application/json")
+}
+
+/// A stream that ends when the right to it does: it lives longer than the right may.
+fn while_permitted(call: Arc<Call>, headers: HeaderMap, messages: mpsc::Receiver<Message>) -> Answer {
+    let still = move || {
+        let (call, headers) = (Arc::clone(&call), headers.clone());
+        async move { call.is_still_permitted(&headers).await }
+    };
+    Answer::Stream(guarded(messages, CHECK_STREAMS, still))
 }
 
 /// What a client says that it is, so that it can be logged.

@@ -12,7 +12,8 @@ use crate::app_feed::Item;
 /// How often the right to a stream is checked.
 pub(crate) const CHECK_STREAMS: Duration = Duration::from_secs(10);
 
-type Message = Result<Arc<Item>, Status>;
+/// What a stream sends.
+pub(crate) type Message = Result<Arc<Item>, Status>;
 
 /// Passes the messages on for as long as `still` permits them; then the stream ends with the reason.
 pub(crate) fn guarded<F>(
