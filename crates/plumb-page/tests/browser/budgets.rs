@@ -23,9 +23,12 @@ pub(crate) const WATCH: &str = "(() => {
     requestAnimationFrame(look);
 })()";
 
-/// How much more than its budget a figure of the clock may take on a machine that is not busy: a debug build serves the
-/// page, and the browser draws without a graphics card.
+/// How much more than its budget a figure of processor time may take: a debug build serves the page, and the browser draws
+/// without a graphics card.
 const ALLOWANCE: f64 = 3.0;
+/// The same for a figure of the clock. It is larger because other programs may become busy after the start of the test,
+/// where it measures how much of a core it gets. A page that became slow shows in the processor time, too.
+const ALLOWANCE_OF_CLOCK: f64 = 8.0;
 /// A machine so busy that the budget is widened further fails.
 const BUSIEST: f64 = 5.0;
 
@@ -43,7 +46,7 @@ impl Figures {
 
     /// A figure of the clock.
     fn clock(&mut self, what: &str, figure: f64, budget: f64, unit: &str) {
-        self.check(what, figure, budget, budget * ALLOWANCE * self.busy, unit);
+        self.check(what, figure, budget, budget * ALLOWANCE_OF_CLOCK * self.busy, unit);
     }
 
     fn check(&mut self, what: &str, figure: f64, budget: f64, limit: f64, unit: &str) {
@@ -183,7 +186,7 @@ async fn list(tab: &mut Tab<'_>, server: &Server, figures: &mut Figures) -> Resu
         stop.send_replace(true);
         load.await?;
         let number = |at: usize| frames[at].as_f64().unwrap_or(1e6);
-        let limit = plain * ALLOWANCE * figures.busy;
+        let limit = plain * ALLOWANCE_OF_CLOCK * figures.busy;
         figures.check(&format!("{what}: frame, 95 of 100"), number(0), 20.0, limit, "ms");
         // On a busy machine one frame has the work of several.
         figures.check(
