@@ -158,7 +158,7 @@ async fn settings_are_changed() -> Result<()> {
     let key = stage.cache().join("key.asc");
     std::fs::write(&key, public_key())?;
     argocd.says(&["gpg", "add", "--from", &key.to_string_lossy()], "Created")?;
-    argocd.says(&["gpg", "list"], "rsa")?;
+    argocd.says(&["gpg", "list"], "RSA2048")?;
     argocd.says(&["account", "list"], "admin")?;
     argocd.says(&["account", "get-user-info"], "admin")?;
     argocd.says(&["cluster", "get", "in-cluster"], "kubernetes.default.svc")?;

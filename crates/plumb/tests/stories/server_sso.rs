@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use plumb_testkit::wait;
+use plumb_testkit::{objects, wait};
 use reqwest::{Client, Response, redirect::Policy};
 use serde_json::{Value, json};
 
@@ -109,8 +109,10 @@ async fn users_of_an_identity_provider_log_in() -> Result<()> {
     let place = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let running = provider(&stage, place, server).await?;
     let config = json!({"name": "Here", "issuer": format!("http://{place}/"), "clientID": "web", "clientSecret": "secret"});
-    stage.setting("argocd-cm", "url", &format!("http://{server}")).await?;
-    stage.setting("argocd-cm", "oidc.config", &config.to_string()).await?;
+    // In one object: a second apply would take the first key away.
+    let (url, config) = (format!("http://{server}"), config.to_string());
+    let settings = objects::config_map("argocd-cm", &[("url", &url), ("oidc.config", &config)]);
+    stage.place.apply(&objects::labelled(settings, "app.kubernetes.io/part-of", "argocd")).await?;
     stage.setting("argocd-rbac-cm", "policy.csv", &format!("g, {USER}, role:readonly")).await?;
     let known = async || get(server, "settings", "").await.map(|(_, settings)| settings).unwrap_or_default();
     wait::until_seen(Duration::from_secs(20), "the provider is known", known, |settings| {
