@@ -382,7 +382,9 @@ impl Api {
         request: Value,
         fields: Option<SelectedFields>,
     ) -> Result<Answer, Status> {
-        let agent = agent_of(asked);
+        let agent = asked.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+        let agent: String =
+            agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect();
         let Some(handler) = find(&method.path) else {
             info!(method = method.path, client = agent, "a client asked for a call that plumb does not have");
             self.shared.handle.count_unimplemented(&method.path, client_name(&agent));
@@ -413,7 +415,6 @@ impl Api {
             peer: asked.peer,
             app: None,
             asked: parking_lot::Mutex::default(),
-            written: parking_lot::Mutex::default(),
         };
         let checked = check(handler, &mut call);
         if handler.writes {
@@ -434,12 +435,6 @@ impl Api {
         }
         Ok(answer)
     }
-}
-
-/// What a client says that it is, so that it can be logged.
-fn agent_of(asked: &Asked) -> String {
-    let agent = asked.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect()
 }
 
 /// The program that a client says it is, as far as plumb knows it: the number of names in metrics is bounded.
@@ -465,12 +460,6 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
     match &handler.access {
         Access::Open | Access::Login | Access::Shows | Access::Asks(_) => Ok(()),
         Access::App(action) => {
-            // Its request has another name for the namespace of the Application.
-            if handler.path == "application.ApplicationService/ListLinks"
-                && let Some(namespace) = call.request.get("namespace").cloned()
-            {
-                call.request["appNamespace"] = namespace;
-            }
             let action = action(&call.request);
             call.app = Some(call.find_app(&action)?);
             Ok(())
@@ -481,10 +470,9 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
 
 /// One event for every write that was carried out.
 fn record(handler: &Handler, call: &Call, answer: &Answer) {
-    let noted = call.written.lock().take();
     let written = match answer {
         Answer::One(value) if value.pointer("/metadata/uid").is_some() => Some(value),
-        _ => noted.as_ref().or_else(|| call.app.as_ref().map(|app| &app.value)),
+        _ => call.app.as_ref().map(|app| &app.value),
     };
     call.shared.audit.record(&Written {
         method: handler.path,

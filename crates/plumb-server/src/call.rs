@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use plumb_api::{SelectedFields, Status};
 use plumb_core::object::Manifest;
-use plumb_core::text::one_line;
 use plumb_crd::Application;
 use plumb_engine::{Handle, Leader};
 use serde_json::Value;
@@ -43,8 +42,6 @@ pub(crate) struct Call {
     pub(crate) app: Option<FoundApp>,
     /// The kinds of things that permissions were asked for.
     pub(crate) asked: parking_lot::Mutex<Vec<String>>,
-    /// The object that the handler wrote, if its answer does not have it.
-    pub(crate) written: parking_lot::Mutex<Option<Value>>,
 }
 
 /// An Application that the caller may use.
@@ -123,22 +120,9 @@ impl Call {
         self.shared.state.allows(&identity.access, resource, action, object)
     }
 
-    /// Notes which object was written, for the event about it.
-    pub(crate) fn note_written(&self, object: &Value) {
-        *self.written.lock() = Some(object.clone());
-    }
-
     /// Refuses what the caller may not do.
     pub(crate) fn require(&self, resource: &str, action: &str, object: &str) -> Result<(), Status> {
-        if self.allows(resource, action, object) { Ok(()) } else { Err(self.refused(resource, action)) }
-    }
-
-    /// The refusal of an action, in Argo CD's words. It names no object: whether it exists is not for everybody.
-    pub(crate) fn refused(&self, resource: &str, action: &str) -> Status {
-        let subject = self.identity.as_ref().map(|identity| identity.text("sub")).unwrap_or_default();
-        let denied = Status::denied();
-        let message = format!("{}: {resource}, {action}, sub: {}", denied.message, one_line(subject));
-        Status { message, ..denied }
+        if self.allows(resource, action, object) { Ok(()) } else { Err(Status::denied()) }
     }
 
     /// The engine, if this process leads.
@@ -160,13 +144,6 @@ impl Call {
         }
     }
 
-    /// The action whose right a caller needs for another one: a rollback needs the right to sync, unless the settings have it
-    /// need one of its own.
-    pub(crate) fn needed_action<'a>(&self, action: &'a str) -> &'a str {
-        let needs_own = || needs_own_right(&self.shared.state.setting("server.rbac.rollback.enforce.enable"));
-        if action == "rollback" && !needs_own() { "sync" } else { action }
-    }
-
     /// Finds an Application for an action. An Application that does not exist and one that the caller may not see give
     /// the same answer.
     pub(crate) fn find_app(&self, action: &str) -> Result<FoundApp, Status> {
@@ -182,7 +159,6 @@ impl Call {
                 ));
             }
         };
-        let action = self.needed_action(action);
         let name = ["name", "applicationName", "appName"].into_iter().map(|field| self.text(field));
         let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
         let namespace = self.app_namespace();
@@ -249,22 +225,4 @@ impl Call {
 pub(crate) fn project_of(application: &Value) -> String {
     let project = application.pointer("/spec/project").and_then(Value::as_str).unwrap_or_default();
     if project.is_empty() { "default".to_owned() } else { project.to_owned() }
-}
-
-/// True if the setting has rollbacks need a right of their own. A value that cannot be read is no permission.
-fn needs_own_right(setting: &str) -> bool {
-    !["", "0", "f", "F", "false", "False", "FALSE"].contains(&setting)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::needs_own_right;
-
-    #[test]
-    fn rollbacks_need_a_right_of_their_own_if_the_settings_say_so() {
-        for (setting, expected) in [("", false), ("false", false), ("true", true), ("1", true), ("yes", true)]
-        {
-            assert_eq!(needs_own_right(setting), expected, "{setting:?}");
-        }
-    }
 }

@@ -1,11 +1,14 @@
 //! What the server shows of a leading engine: Applications, their objects and their rendered manifests. It reads what
 //! is in memory; only objects that are not kept whole and renderings cost requests.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use plumb_core::app::{App, AppId};
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::health;
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::schema::SchemaSet;
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, SpecProblem, to_app, to_operation};
 use plumb_kube::{ClusterClient, Node};
@@ -21,7 +24,7 @@ use crate::engine::Engine;
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::sources::gather::{FetchPolicy, OperationSources};
 use crate::sources::parked::Parked;
-use crate::sources::slow_servers::{NotGathered, Patience};
+use crate::sources::slow_servers::Patience;
 
 /// The engine while this process leads. It is to be dropped soon: an engine that stops waits for it.
 pub struct Leader {
@@ -85,6 +88,17 @@ impl AppFollower {
     }
 }
 
+/// An object in the tree of an app.
+#[derive(Clone, Debug)]
+pub struct TreeNode {
+    /// The object as the store knows it.
+    pub node: Node,
+    /// The objects that own it.
+    pub parents: Vec<Node>,
+    /// Its health, if its kind has one: status and message.
+    pub health: Option<(&'static str, String)>,
+}
+
 /// The manifests that an app renders to.
 #[derive(Debug)]
 pub struct RenderedManifests {
@@ -116,7 +130,7 @@ impl Leader {
         self.whole(namespace, name).map(|application| application.to_json())
     }
 
-    pub(super) fn whole(&self, namespace: &str, name: &str) -> Option<Application> {
+    fn whole(&self, namespace: &str, name: &str) -> Option<Application> {
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
         self.engine.registry.get(&id)?.wire.clone().ok()
     }
@@ -161,21 +175,33 @@ impl Leader {
         context.operation_window(&app, plumb_core::project::SyncTrigger::Manual, now, now)
     }
 
-    /// Why a sync of an app may not bring its own manifests, if it may not.
-    pub fn refuses_local_manifests(&self, application: &Application) -> Option<String> {
-        let app = to_app(application).ok()?;
-        self.engine.context(&app).ok()?.project.refuses_local_manifests()
-    }
-
     fn cluster_of(&self, application: &Application) -> Option<Arc<Cluster>> {
         let app = to_app(application).ok()?;
         self.engine.context(&app).ok().map(|context| context.cluster)
     }
 
-    /// The objects that refer to an object by name; `None` if its cluster is not connected.
-    pub fn referrers(&self, application: &Application, key: &ObjectKey) -> Option<Vec<Node>> {
-        let cluster = self.cluster_of(application)?;
-        Some(cluster.store.referrers(key))
+    /// The objects of an app with all objects below them; `None` if its cluster is not connected.
+    pub fn tree(&self, namespace: &str, name: &str) -> Option<Vec<TreeNode>> {
+        let application = self.whole(namespace, name)?;
+        let cluster = self.cluster_of(&application)?;
+        let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
+        let store = &cluster.store;
+        let nodes = store.tree(&id.instance_name(&self.engine.options.namespace));
+        let health_of = |key: &ObjectKey| {
+            let known = application.status.resources.iter().find(|resource| resource.key() == *key);
+            if let Some(known) = known.and_then(|resource| resource.health.as_ref()) {
+                let status = HEALTH.into_iter().find(|name| *name == known.status).unwrap_or("Unknown");
+                return Some((status, known.message.clone()));
+            }
+            let health = health::assess(&store.get_kept(key)?)?;
+            Some((health.status.as_str(), health.message))
+        };
+        let shown = nodes.into_iter().map(|node| TreeNode {
+            parents: node.parents.iter().filter_map(|uid| store.node_of(uid)).collect(),
+            health: health_of(&node.key),
+            node,
+        });
+        Some(shown.collect())
     }
 
     /// The client of the cluster of an app, and the runtime on which it must be used.
@@ -203,6 +229,28 @@ impl Leader {
         }
     }
 
+    /// The schemas of the custom resources among these kinds, as the cluster of an app has them. The kinds of Kubernetes
+    /// are left out.
+    pub async fn custom_schemas(
+        &self,
+        application: &Application,
+        mut kinds: BTreeSet<GroupVersionKind>,
+    ) -> Result<Arc<SchemaSet>, String> {
+        kinds.retain(|kind| kind.group.contains('.') && !kind.group.ends_with(".k8s.io"));
+        if kinds.is_empty() {
+            return Ok(Arc::default());
+        }
+        let Some(cluster) = self.cluster_of(application) else {
+            return Err("the cluster of the application is not connected".to_owned());
+        };
+        let read = self.runtime.spawn(async move { cluster.schemas.with(kinds).await });
+        match read.await {
+            Ok(Ok(schemas)) => Ok(schemas),
+            Ok(Err(error)) => Err(format!("cannot read the schemas: {error}")),
+            Err(_) => Err("reading the schemas was aborted".to_owned()),
+        }
+    }
+
     /// Why the project of an app does not permit an object, if so.
     pub fn denies(&self, application: &Application, key: &ObjectKey) -> Option<String> {
         let app = to_app(application).ok()?;
@@ -227,7 +275,7 @@ impl Leader {
             .iter()
             .map(|cluster| {
                 let version = cluster.client.catalog().server.clone();
-                (cluster.server.to_string(), shown_version(&version.git_version))
+                (cluster.server.to_string(), format!("{}.{}", version.major, version.minor))
             })
             .collect()
     }
@@ -253,12 +301,7 @@ impl Leader {
     }
 }
 
-/// A version without what vendors add to it: `v1.36.3+k3s1` is `v1.36.3`.
-fn shown_version(git_version: &str) -> String {
-    let text = git_version.trim_start_matches('v');
-    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
-    format!("v{}", text.get(..end).unwrap_or_default())
-}
+const HEALTH: [&str; 6] = ["Healthy", "Suspended", "Progressing", "Missing", "Degraded", "Unknown"];
 
 async fn render(
     engine: Weak<Engine>,
@@ -279,12 +322,7 @@ async fn render(
         let patience = (since, Patience::Endless);
         engine.sources.gather_for_operation(application, &app, &context, asked, patience, &mut parked).await
     };
-    let gathered = gathered.map_err(|why| match &why {
-        NotGathered::Failed(error) if error.is_inaccessible() => {
-            format!("repository not accessible: {}", why.message())
-        }
-        NotGathered::Failed(_) | NotGathered::Waiting(_) => why.message(),
-    })?;
+    let gathered = gathered.map_err(|why| why.message())?;
     let desired = gathered.desired.get();
     let objects = desired.objects.iter().map(|(key, object)| (key.clone(), object.manifest.clone()));
     Ok(RenderedManifests {
@@ -311,18 +349,4 @@ pub(super) fn prepared(engine: &Engine, application: &Application) -> Result<(Ap
 
 fn joined(problems: &[SpecProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown_version;
-
-    #[test]
-    fn versions_are_shown_as_argo_cd_shows_them() {
-        for (version, expected) in
-            [("v1.36.3", "v1.36.3"), ("v1.34.1+k3s1", "v1.34.1"), ("v1.33.4-gke.100", "v1.33.4")]
-        {
-            assert_eq!(shown_version(version), expected);
-        }
-    }
 }

@@ -42,7 +42,7 @@ pub(super) async fn can_i(call: Arc<Call>) -> Result<Answer, Status> {
     if !ACTIONS.contains(&action) {
         return Err(Status::invalid(format!("{action} does not exist in {ACTIONS:?}")));
     }
-    let action = call.needed_action(action);
+    let action = if action == "rollback" { "sync" } else { action };
     let object = call.text("subresource").to_owned();
     let parts: Vec<&str> = object.split('/').collect();
     let object = match parts.as_slice() {

@@ -159,3 +159,8 @@ pub(super) async fn sync_windows(call: Arc<Call>) -> Result<Answer, Status> {
         json!({"canSync": refusal.is_none(), "assignedWindows": assigned, "activeWindows": active}),
     ))
 }
+
+/// plumb has no deep links yet.
+pub(super) async fn no_links(_: Arc<Call>) -> Result<Answer, Status> {
+    Ok(Answer::One(json!({"items": []})))
+}

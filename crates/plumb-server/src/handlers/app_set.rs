@@ -320,7 +320,6 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
     let stored = call.shared.backend.get(Known::ApplicationSet, namespace, name).await?;
     if let Some(stored) = stored {
         call.shared.backend.delete(&stored).await?;
-        call.note_written(stored.value());
         if call.shared.backend.get(Known::ApplicationSet, namespace, name).await?.is_none() {
             call.shared.sets.note_gone(namespace, name);
         }

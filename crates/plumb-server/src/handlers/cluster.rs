@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plumb_api::Status;
 use plumb_core::app::ClusterRef;
+use plumb_core::normalize::LAST_APPLIED;
 use plumb_core::object::Manifest;
 use plumb_crd::settings::ClusterSecret;
 use serde_json::{Map, Value, json};
@@ -54,27 +55,6 @@ async fn all(call: &Call) -> Result<Vec<Found>, Status> {
     Ok(found)
 }
 
-/// The cluster of an Application without credentials and state; `None` if it is not registered.
-pub(super) async fn for_links(call: &Call, app: &Value) -> Result<Option<Value>, Status> {
-    let destination = |field: &str| {
-        let value = app.pointer(&format!("/spec/destination/{field}")).and_then(Value::as_str);
-        value.unwrap_or_default().trim_end_matches('/').to_owned()
-    };
-    let (server, name) = (destination("server"), destination("name"));
-    let is_meant = |cluster: &Found| {
-        if server.is_empty() { cluster.name == name } else { cluster.server == server }
-    };
-    let mut found = all(call).await?.into_iter().filter(is_meant);
-    let Some(cluster) = found.next() else { return Ok(None) };
-    let mut shown = cluster.shown;
-    if let Some(fields) = shown.as_object_mut() {
-        for field in ["config", "info", "connectionState", "serverVersion", "clusterResources"] {
-            fields.remove(field);
-        }
-    }
-    Ok(Some(shown))
-}
-
 /// A cluster without its credentials.
 fn shown(cluster: &ClusterSecret) -> Value {
     let mut tls = json!({"insecure": cluster.tls.insecure});
@@ -91,7 +71,9 @@ fn shown(cluster: &ClusterSecret) -> Value {
         shown["project"] = json!(project);
     }
     for (field, map) in [("labels", &cluster.labels), ("annotations", &cluster.annotations)] {
-        let own = map.iter().filter(|(key, _)| !registration::is_kept(field, key));
+        let own = map.iter().filter(|(key, _)| {
+            !key.starts_with("argocd.argoproj.io/") && *key != "managed-by" && *key != LAST_APPLIED
+        });
         let own: Map<String, Value> = own.map(|(key, value)| (key.clone(), json!(value))).collect();
         if !own.is_empty() {
             shown[field] = Value::Object(own);
@@ -167,20 +149,6 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
     found.into_iter().next().map(|cluster| Answer::One(cluster.shown)).ok_or_else(Status::denied)
 }
 
-/// True if a cluster is registered with just these values. With a password it would tell a caller whether a guess is right.
-fn is_same(stored: &Map<String, Value>, sent: &Map<String, Value>) -> bool {
-    let read = |values: &Map<String, Value>| {
-        let mut values = values.clone();
-        let config = values.remove("config");
-        let config = config.and_then(|config| serde_json::from_str::<Value>(config.as_str()?).ok());
-        values.retain(|_, value| *value != "");
-        (config, values)
-    };
-    let (config, values) = read(stored);
-    let has_password = config.as_ref().is_some_and(|config| config.get("password").is_some());
-    !has_password && (config, values) == read(sent)
-}
-
 pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     let sent = call.request.get("cluster").ok_or_else(|| Status::invalid("cluster is required"))?;
     let text = |field: &str| sent.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -193,10 +161,6 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     let existing =
         all(&call).await?.into_iter().find(|cluster| cluster.server == server && cluster.secret.is_some());
     if let Some(existing) = &existing {
-        let known = existing.secret.as_ref().map(registration::texts).unwrap_or_default();
-        if is_same(&known, &values(sent, &server)) {
-            return stored(&call, &server).await;
-        }
         if call.flag("upsert") != Some(true) {
             return Err(Status::invalid(
                 "existing cluster spec is different; use upsert flag to force update",
@@ -332,24 +296,6 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_same_cluster_again_changes_nothing_unless_it_has_a_password() {
-        let values = |config: &str, project: &str| {
-            json!({"name": "a", "server": "https://a", "config": config, "project": project})
-                .as_object()
-                .cloned()
-                .unwrap_or_default()
-        };
-        let plain = values(r#"{"tlsClientConfig": {"insecure": false}}"#, "");
-        let mut stored = plain.clone();
-        stored.remove("project");
-        assert!(is_same(&stored, &plain), "an empty value is not stored");
-        assert!(!is_same(&stored, &values("{}", "")));
-        assert!(!is_same(&stored, &values(r#"{"tlsClientConfig": {"insecure": false}}"#, "team")));
-        let secret = values(r#"{"password": "x"}"#, "");
-        assert!(!is_same(&secret, &secret));
-    }
 
     #[test]
     fn only_the_chosen_fields_change() {

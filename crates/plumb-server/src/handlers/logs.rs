@@ -203,10 +203,8 @@ async fn read_all(
     entries.retain(|entry| filter.wants(entry["content"].as_str().unwrap_or_default()));
     entries.sort_by(|one, other| one["timeStampStr"].as_str().cmp(&other["timeStampStr"].as_str()));
     entries.truncate(MOST_LINES);
-    // Without a pod there is no log, which clients must be able to tell from an empty one.
     let end = json!({"content": "", "timeStampStr": "", "podName": "", "last": true});
-    let end = (!pods.is_empty()).then_some(end);
-    for entry in entries.into_iter().chain(end) {
+    for entry in entries.into_iter().chain([end]) {
         if !send(&sender, Arc::new(Item::new(entry))).await {
             return;
         }

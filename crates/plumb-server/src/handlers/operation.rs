@@ -30,9 +30,6 @@ pub(super) async fn sync(call: Arc<Call>) -> Result<Answer, Status> {
                 "cannot use local sync when Automatic Sync Policy is enabled unless for dry run",
             ));
         }
-        if let Some(why) = call.leader()?.refuses_local_manifests(&typed) {
-            return Err(Status::precondition(why));
-        }
     }
     refuse_deleting(&typed)?;
     let operation = of_sync(&typed, &call.request, call.username())?;

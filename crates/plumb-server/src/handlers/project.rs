@@ -8,7 +8,6 @@ use plumb_core::rbac::ProjectRoles;
 use plumb_crd::AppProject;
 use serde_json::{Value, json};
 
-use super::project_check::validate;
 use crate::app_feed::without_kind;
 use crate::backend::{Known, of_api};
 use crate::call::{Answer, Call};
@@ -29,15 +28,6 @@ fn shown(project: &Manifest) -> Value {
 fn find(call: &Call, name: &str) -> Result<Arc<Manifest>, Status> {
     let missing = || Status::not_found(format!("appprojects.argoproj.io \"{name}\" not found"));
     call.shared.state.project(name).ok_or_else(missing)
-}
-
-/// A project without its status, which lists tokens.
-pub(super) fn for_links(call: &Call, name: &str) -> Result<Value, Status> {
-    let mut project = shown(&*find(call, name)?);
-    if let Some(fields) = project.as_object_mut() {
-        fields.remove("status");
-    }
-    Ok(project)
 }
 
 /// The projects that the caller may see.
@@ -107,6 +97,71 @@ fn sent(call: &Call) -> Result<Value, Status> {
     Ok(object)
 }
 
+/// What Argo CD checks on write: otherwise a role could give itself rights outside of its project.
+fn validate(project: &Value) -> Result<(), Status> {
+    AppProject::from_json(project).map_err(|error| Status::invalid(error.to_string()))?;
+    let name = project.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    if name.is_empty() {
+        return Err(Status::invalid("project name is required"));
+    }
+    let roles = project.pointer("/spec/roles").and_then(Value::as_array).into_iter().flatten();
+    let mut seen = Vec::new();
+    for role in roles {
+        let role_name = role.get("name").and_then(Value::as_str).unwrap_or_default();
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        let ends = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+        if !role_name.chars().all(is_name)
+            || !ends(role_name.chars().next())
+            || !ends(role_name.chars().last())
+        {
+            return Err(Status::invalid(format!("invalid role name '{role_name}'")));
+        }
+        if seen.contains(&role_name) {
+            return Err(Status::new(Code::AlreadyExists, format!("role '{role_name}' already exists")));
+        }
+        seen.push(role_name);
+        for policy in role.get("policies").and_then(Value::as_array).into_iter().flatten() {
+            validate_policy(name, role_name, policy.as_str().unwrap_or_default())?;
+        }
+    }
+    Ok(())
+}
+
+const RESOURCES: [&str; 6] = ["applications", "applicationsets", "repositories", "clusters", "logs", "exec"];
+const ACTIONS: [&str; 8] = ["get", "create", "update", "delete", "sync", "override", "rollback", "*"];
+
+fn validate_policy(project: &str, role: &str, policy: &str) -> Result<(), Status> {
+    let wrong = |why: &str| Err(Status::invalid(format!("invalid policy rule '{policy}': {why}")));
+    let parts: Vec<&str> = policy.split(',').map(str::trim).collect();
+    let [p, subject, resource, action, object, effect] = parts.as_slice() else {
+        return wrong("must be of the form: 'p, sub, res, act, obj, eft'");
+    };
+    if policy.contains('\n') || *p != "p" {
+        return wrong("must be one line that starts with p");
+    }
+    if *subject != ProjectRoles::subject(project, role) {
+        return wrong(&format!("policy subject must be: 'proj:{project}:{role}'"));
+    }
+    if !RESOURCES.contains(resource) {
+        return wrong(
+            "project resource must be one of applications, applicationsets, repositories, clusters, logs, exec",
+        );
+    }
+    let is_fine = ["action/", "update/", "delete/"].into_iter().any(|prefix| action.contains(prefix));
+    if !ACTIONS.contains(action) && !is_fine {
+        return wrong("invalid action");
+    }
+    let below = object.strip_prefix(project).and_then(|rest| rest.strip_prefix('/'));
+    let is_word = |letter: char| letter.is_alphanumeric() || "*-._/".contains(letter);
+    if !below.is_some_and(|rest| !rest.is_empty() && rest.chars().all(is_word)) {
+        return wrong(&format!("object must be of form '{project}/*', '{project}[/<NAMESPACE>]/<APPNAME>'"));
+    }
+    if !["allow", "deny"].contains(effect) {
+        return wrong("effect must be: 'allow' or 'deny'");
+    }
+    Ok(())
+}
+
 pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     let sent = sent(&call)?;
     let name = sent.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -126,11 +181,8 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
                 ));
             }
             call.require("projects", "update", &name)?;
-            write(&call, &name, |stored| {
-                let (spec, _) = with_stored_tokens(stored, sent["spec"].clone());
-                Ok(json!([{"op": "replace", "path": "/spec", "value": spec}]))
-            })
-            .await
+            write(&call, &name, |_| Ok(json!([{"op": "replace", "path": "/spec", "value": sent["spec"]}])))
+                .await
         }
         Err(status) => Err(status),
     }
@@ -164,52 +216,14 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
         }
     }
     let (spec, labels) = (sent["spec"].clone(), sent["metadata"].get("labels").cloned());
-    write(&call, &name, |stored| {
-        let (spec, by_role) = with_stored_tokens(stored, spec.clone());
+    write(&call, &name, |_| {
         let mut patch = vec![json!({"op": "replace", "path": "/spec", "value": spec})];
-        if let Some(by_role) = by_role {
-            patch.push(json!({"op": "add", "path": "/status/jwtTokensByRole", "value": by_role}));
-        }
         if let Some(labels) = &labels {
             patch.push(json!({"op": "add", "path": "/metadata/labels", "value": labels}));
         }
         Ok(Value::Array(patch))
     })
     .await
-}
-
-/// A spec with the tokens that are stored, and the tokens of the roles that it has, if that is a change. What a client sends
-/// as tokens does not count: it could bring back a token that was deleted.
-fn with_stored_tokens(stored: &Value, mut spec: Value) -> (Value, Option<Value>) {
-    let by_role = stored.pointer("/status/jwtTokensByRole").and_then(Value::as_object);
-    let before = stored.pointer("/spec/roles").and_then(Value::as_array);
-    let mut names = Vec::new();
-    for role in spec.get_mut("roles").and_then(Value::as_array_mut).into_iter().flatten() {
-        let name = role.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let listed = by_role.and_then(|by_role| by_role.get(&name)).and_then(|tokens| tokens.get("items"));
-        // Old versions wrote tokens into the spec alone.
-        let in_spec = || {
-            let mut known = before.into_iter().flatten();
-            known.find(|role| role.get("name").and_then(Value::as_str) == Some(&name))?.get("jwtTokens")
-        };
-        let tokens = match by_role.and_then(|by_role| by_role.get(&name)) {
-            Some(_) => listed,
-            None => in_spec(),
-        };
-        let tokens = tokens.filter(|tokens| tokens.as_array().is_some_and(|tokens| !tokens.is_empty()));
-        if let Some(fields) = role.as_object_mut() {
-            match tokens {
-                Some(tokens) => fields.insert("jwtTokens".to_owned(), tokens.clone()),
-                None => fields.remove("jwtTokens"),
-            };
-        }
-        names.push(name);
-    }
-    let kept = by_role.map(|by_role| {
-        let kept = by_role.iter().filter(|(name, _)| names.contains(name));
-        kept.map(|(name, tokens)| (name.clone(), tokens.clone())).collect::<serde_json::Map<_, _>>()
-    });
-    (spec, kept.filter(|kept| Some(kept) != by_role).map(Value::Object))
 }
 
 /// The entries of a list that are new.
@@ -235,7 +249,6 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
     let stored = call.shared.backend.get(Known::Project, call.namespace(), name).await?;
     if let Some(stored) = stored {
         call.shared.backend.delete(&stored).await?;
-        call.note_written(stored.value());
     }
     call.shared.state.note_deleted_project(name);
     Ok(Answer::One(json!({})))
@@ -310,8 +323,7 @@ fn tokens(stored: &Value, role: &str) -> Result<Vec<Value>, Status> {
         roles.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(role))
     });
     if !exists {
-        let project = stored.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        return Err(Status::not_found(format!("project '{project}' does not have role '{role}'")));
+        return Err(Status::not_found(format!("role '{role}' does not exist")));
     }
     let items = stored
         .get("status")
@@ -322,15 +334,11 @@ fn tokens(stored: &Value, role: &str) -> Result<Vec<Value>, Status> {
 /// The tokens of a role in the status and in the spec, as Argo CD keeps both.
 fn token_patch(stored: &Value, role: &str, tokens: &[Value]) -> Value {
     let mut by_role = stored.pointer("/status/jwtTokensByRole").cloned().unwrap_or_else(|| json!({}));
-    // Clients take an empty list for one that is there.
-    by_role[role] = if tokens.is_empty() { json!({}) } else { json!({"items": tokens}) };
+    by_role[role] = json!({"items": tokens});
     let mut roles = stored.pointer("/spec/roles").cloned().unwrap_or_default();
     for known in roles.as_array_mut().into_iter().flatten() {
         if known.get("name").and_then(Value::as_str) == Some(role) {
             known["jwtTokens"] = json!(tokens);
-            if let Some(fields) = known.as_object_mut().filter(|_| tokens.is_empty()) {
-                fields.remove("jwtTokens");
-            }
         }
     }
     let status = if stored.get("status").is_some_and(Value::is_object) {
@@ -362,7 +370,6 @@ async fn write(
         {
             Ok(written) => {
                 call.shared.state.note_written(name, &written);
-                call.note_written(written.value());
                 return Ok(Answer::One(shown(&written)));
             }
             Err(error) => {
@@ -381,34 +388,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_role_without_tokens_has_no_list_of_them() {
-        let token = json!({"iat": 1, "id": "a"});
-        let stored = json!({
-            "spec": {"roles": [{"name": "dev", "jwtTokens": [token]}]},
-            "status": {"jwtTokensByRole": {"dev": {"items": [token]}}},
-        });
-        let patch = token_patch(&stored, "dev", &[]);
-        assert_eq!(patch[0]["value"], json!([{"name": "dev"}]));
-        assert_eq!(patch[1]["value"], json!({"dev": {}}));
-        let patch = token_patch(&stored, "dev", &[token.clone(), json!({"iat": 2, "id": "b"})]);
-        assert_eq!(patch[0]["value"][0]["jwtTokens"].as_array().map(Vec::len), Some(2));
-    }
-
-    #[test]
-    fn tokens_of_an_update_are_those_that_are_stored() {
-        let (kept, other) = (json!({"iat": 1, "id": "kept"}), json!({"iat": 2, "id": "other"}));
-        let stored = json!({
-            "spec": {"roles": [{"name": "dev"}, {"name": "old", "jwtTokens": [other]}, {"name": "gone"}]},
-            "status": {"jwtTokensByRole": {"dev": {"items": [kept]}, "gone": {"items": [other]}}},
-        });
-        let sent = json!({"roles": [
-            {"name": "dev", "jwtTokens": [{"iat": 9, "id": "deleted"}]}, {"name": "old"}, {"name": "new"},
-        ]});
-        let (spec, by_role) = with_stored_tokens(&stored, sent);
-        let expected = json!([
-            {"name": "dev", "jwtTokens": [kept]}, {"name": "old", "jwtTokens": [other]}, {"name": "new"},
-        ]);
-        assert_eq!(spec["roles"], expected);
-        assert_eq!(by_role, Some(json!({"dev": {"items": [kept]}})));
+    fn a_role_stays_inside_its_project() {
+        let check = |policy: &str| validate_policy("team", "dev", policy).is_ok();
+        assert!(check("p, proj:team:dev, applications, sync, team/*, allow"));
+        assert!(check("p, proj:team:dev, applications, action/apps/Deployment/restart, team/ns/app, deny"));
+        for wrong in [
+            "g, proj:team:dev, role:admin",
+            "p, proj:other:dev, applications, get, team/*, allow",
+            "p, proj:team:dev, projects, get, team/*, allow",
+            "p, proj:team:dev, applications, get, other/*, allow",
+            "p, proj:team:dev, applications, get, team, allow",
+            "p, proj:team:dev, applications, get, team/*, maybe",
+            "p, proj:team:dev, applications, get, team/*, allow\ng, x, role:admin",
+        ] {
+            assert!(!check(wrong), "{wrong}");
+        }
     }
 }

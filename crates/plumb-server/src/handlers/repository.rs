@@ -8,7 +8,7 @@ use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use plumb_core::project::normalize_repo_url;
 use plumb_core::text::without_logins;
-use plumb_crd::settings::{Repositories, Repository, RepositoryKind, SecretData};
+use plumb_crd::settings::{Repository, RepositoryKind, SecretData};
 use serde_json::{Map, Value, json};
 
 use super::registration::{self, fnv1a, object};
@@ -59,34 +59,16 @@ fn shown(repository: &Repository) -> Value {
     })
 }
 
-/// Repositories as they are shown, with a mark where the credentials are those of a template.
-async fn shown_all(call: &Call, found: &[Found]) -> Result<Vec<Value>, Status> {
-    let templates = all(call, "repo-creds").await?.into_iter().map(|found| found.repository).collect();
-    let templates = Repositories { repositories: Vec::new(), templates };
-    Ok(found.iter().map(|found| with_origin(&found.repository, &templates)).collect())
-}
-
-fn with_origin(repository: &Repository, templates: &Repositories) -> Value {
-    let mut value = shown(repository);
-    if repository.credentials.is_empty()
-        && let Some(template) = templates.find(&repository.url, "")
-        && !template.credentials.is_empty()
-    {
-        value["inheritedCreds"] = json!(true);
-        value["username"] = json!(template.credentials.username.clone().unwrap_or_default());
-    }
-    value
-}
-
 pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
     let found = all(&call, "repository").await?;
     let project = call.text("appProject");
-    let seen = found.into_iter().filter(|found| {
+    let seen = found.iter().filter(|found| {
         (project.is_empty() || found.repository.project.as_deref() == Some(project))
             && call.allows("repositories", "get", &found.object())
     });
-    let items = shown_all(&call, &seen.collect::<Vec<_>>()).await?;
-    Ok(Answer::One(json!({"metadata": {}, "items": items})))
+    Ok(Answer::One(
+        json!({"metadata": {}, "items": seen.map(|found| shown(&found.repository)).collect::<Vec<_>>()}),
+    ))
 }
 
 /// The repository of the request. One that does not exist and one that the caller may not use look the same.
@@ -103,13 +85,11 @@ async fn asked(call: &Call, url: &str, action: &str) -> Result<Found, Status> {
     if found.len() > 1 {
         return Err(Status::invalid("several projects have registered this repository; name one"));
     }
-    found.pop().ok_or_else(|| call.refused("repositories", action))
+    found.pop().ok_or_else(Status::denied)
 }
 
 pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
-    let found = asked(&call, call.text("repo"), "get").await?;
-    let mut shown = shown_all(&call, &[found]).await?;
-    shown.pop().map(Answer::One).ok_or_else(|| call.refused("repositories", "get"))
+    asked(&call, call.text("repo"), "get").await.map(|found| Answer::One(shown(&found.repository)))
 }
 
 fn sent<'c>(call: &'c Call, field: &str) -> Result<&'c Value, Status> {
@@ -136,20 +116,6 @@ fn values(sent: &Value, url_field: &str) -> Map<String, Value> {
     values
 }
 
-/// True if a repository without credentials is registered with just these values. With credentials it would tell a caller
-/// whether a guess is right.
-fn is_same(stored: &Map<String, Value>, sent: &Map<String, Value>) -> bool {
-    let given = |values: &Map<String, Value>| -> Map<String, Value> {
-        let said = values
-            .iter()
-            .filter(|(key, value)| **value != "" && !(key.as_str() == "type" && **value == "git"));
-        said.map(|(key, value)| (key.clone(), value.clone())).collect()
-    };
-    let is_public = |key: &String| ["url", "type", "name", "project"].contains(&key.as_str());
-    let (stored, sent) = (given(stored), given(sent));
-    stored == sent && sent.keys().all(is_public)
-}
-
 pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     let repo = sent(&call, "repo")?;
     let text = |field: &str| repo.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -164,9 +130,6 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
             && found.repository.project.as_deref().unwrap_or_default() == project
     });
     if let Some(existing) = &existing {
-        if is_same(&registration::texts(&existing.secret), &values(repo, "repo")) {
-            return Ok(Answer::One(json!({"repo": url, "type": text("type"), "name": text("name")})));
-        }
         if call.flag("upsert") != Some(true) {
             return Err(Status::invalid(
                 "existing repository spec is different; use upsert flag to force update",
@@ -317,42 +280,4 @@ pub(super) async fn delete_credentials(call: Arc<Call>) -> Result<Answer, Status
     let found = found.ok_or_else(|| Status::not_found("repository credentials not found"))?;
     call.shared.backend.delete(&found.secret).await?;
     Ok(Answer::One(json!({})))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn repository(values: &Value) -> Repository {
-        let values = values.as_object().unwrap();
-        let encoded = |value: &Value| json!(STANDARD.encode(value.as_str().unwrap_or_default()));
-        let data: Map<String, Value> =
-            values.iter().map(|(key, value)| (key.clone(), encoded(value))).collect();
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "r"}, "data": data});
-        Repository::read(&SecretData::read(&secret).unwrap().0).unwrap()
-    }
-
-    #[test]
-    fn a_repository_says_that_its_credentials_are_those_of_a_template() {
-        let template =
-            repository(&json!({"url": "https://example.com/team", "username": "u", "password": "p"}));
-        let templates = Repositories { repositories: Vec::new(), templates: vec![template] };
-        let origin = |values: Value| {
-            let shown = with_origin(&repository(&values), &templates);
-            (shown["inheritedCreds"].clone(), shown["username"].clone())
-        };
-        assert_eq!(origin(json!({"url": "https://example.com/team/app"})), (json!(true), json!("u")));
-        let own = json!({"url": "https://example.com/team/app", "username": "me", "password": "x"});
-        assert_eq!(origin(own), (Value::Null, json!("me")));
-        assert_eq!(origin(json!({"url": "https://example.com/other"})), (Value::Null, json!("")));
-    }
-
-    #[test]
-    fn the_same_repository_again_changes_nothing_unless_it_has_credentials() {
-        let same =
-            |stored: Value, sent: Value| is_same(stored.as_object().unwrap(), sent.as_object().unwrap());
-        assert!(same(json!({"url": "a", "type": "git"}), json!({"url": "a"})));
-        assert!(!same(json!({"url": "a"}), json!({"url": "a", "name": "b"})));
-        assert!(!same(json!({"url": "a", "password": "x"}), json!({"url": "a", "password": "x"})));
-    }
 }

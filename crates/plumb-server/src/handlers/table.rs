@@ -7,7 +7,7 @@ use plumb_api::Status;
 use serde_json::Value;
 
 use super::{
-    account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, links, logs,
+    account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, logs,
     notification, operation, project, repository, resource, revision, server_side_diff, tree, watch,
 };
 use crate::call::{Answer, Call};
@@ -75,11 +75,6 @@ fn sync(_: &Value) -> String {
     "sync".to_owned()
 }
 
-/// The right to sync, unless the settings have rollbacks need one of their own.
-fn rollback(_: &Value) -> String {
-    "rollback".to_owned()
-}
-
 /// `update/GROUP/KIND/NAMESPACE/NAME`: the action on one object of an Application.
 fn on_object(verb: &str, request: &Value) -> String {
     let text = |field: &str| request.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -133,8 +128,8 @@ static HANDLERS: &[Handler] = handlers! {
         "Get" reads Access::App(get) => app_read::get;
         "Watch" reads Access::Shows => watch::apps;
         "GetApplicationSyncWindows" reads Access::App(get) => app_read::sync_windows;
-        "ListLinks" reads Access::App(get) => links::of_app;
-        "ListResourceLinks" reads Access::App(get) => links::of_resource;
+        "ListLinks" reads Access::App(get) => app_read::no_links;
+        "ListResourceLinks" reads Access::App(get) => app_read::no_links;
         "ListResourceEvents" reads Access::App(get) => resource::events;
         "RevisionMetadata" reads Access::App(get) => revision::metadata;
         "RevisionChartDetails" reads Access::App(get) => revision::chart;
@@ -150,7 +145,7 @@ static HANDLERS: &[Handler] = handlers! {
         "Patch" writes Access::App(update) => app_write::patch;
         "Delete" writes Access::App(|_| "delete".to_owned()) => app_write::delete;
         "Sync" writes Access::App(sync) => operation::sync;
-        "Rollback" writes Access::App(rollback) => operation::rollback;
+        "Rollback" writes Access::App(sync) => operation::rollback;
         "TerminateOperation" writes Access::App(sync) => operation::terminate;
         "ResourceTree" reads Access::App(get) => tree::tree;
         "WatchResourceTree" reads Access::App(get) => tree::watch;
@@ -167,7 +162,7 @@ static HANDLERS: &[Handler] = handlers! {
         "GetDetailedProject" reads Access::On("projects", "get", name) => project::detailed;
         "GetGlobalProjects" reads Access::On("projects", "get", name) => project::globals;
         "GetSyncWindowsState" reads Access::On("projects", "get", name) => project::sync_windows;
-        "ListLinks" reads Access::On("projects", "get", name) => links::of_project;
+        "ListLinks" reads Access::On("projects", "get", name) => app_read::no_links;
         "ListEvents" reads Access::On("projects", "get", name) => project::events;
         "Create" writes Access::On("projects", "create", new_project) => project::create;
         "Update" writes Access::On("projects", "update", new_project) => project::update;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plumb_api::Status;
-use plumb_engine::{AppTree, TreeNode};
+use plumb_engine::TreeNode;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
@@ -17,33 +17,15 @@ pub(super) async fn tree(call: Arc<Call>) -> Result<Answer, Status> {
     shown(&call, call.app()?).map(Answer::One)
 }
 
-/// The live objects of the tree. Orphans are only shown: they are not the app's.
+/// The nodes of the tree.
 pub(super) fn nodes(call: &Call, app: &FoundApp) -> Result<Vec<TreeNode>, Status> {
-    whole(call, app).map(|tree| tree.nodes)
-}
-
-fn whole(call: &Call, app: &FoundApp) -> Result<AppTree, Status> {
     let away = || Status::unavailable("the cluster of the application is not connected");
     call.leader()?.tree(&app.namespace, &app.name).ok_or_else(away)
 }
 
 fn shown(call: &Call, app: &FoundApp) -> Result<Value, Status> {
-    Ok(on_wire(&whole(call, app)?))
-}
-
-fn on_wire(tree: &AppTree) -> Value {
-    let missing = tree.missing.iter().map(|(key, version)| {
-        json!({
-            "group": key.group, "version": version, "kind": key.kind, "namespace": key.namespace_or_empty(),
-            "name": key.name, "health": {"status": "Missing"},
-        })
-    });
-    let nodes: Vec<Value> = tree.nodes.iter().map(node).chain(missing).collect();
-    let mut shown = json!({"nodes": nodes});
-    if !tree.orphans.is_empty() {
-        shown["orphanedNodes"] = tree.orphans.iter().map(node).collect();
-    }
-    shown
+    let nodes = nodes(call, app)?;
+    Ok(json!({"nodes": nodes.iter().map(node).collect::<Vec<_>>()}))
 }
 
 fn reference(node: &plumb_kube::Node) -> Value {
@@ -118,20 +100,4 @@ pub(super) async fn watch(call: Arc<Call>) -> Result<Answer, Status> {
         }
     });
     Ok(Answer::Stream(receiver))
-}
-
-#[cfg(test)]
-mod tests {
-    use plumb_core::object::ObjectKey;
-
-    use super::*;
-
-    #[test]
-    fn an_object_that_only_git_has_is_missing() {
-        let key = ObjectKey::new("apps", "Deployment", Some("prod".to_owned()), "web");
-        let tree = AppTree { missing: vec![(key, "v1".to_owned())], ..AppTree::default() };
-        let missing = json!({"group": "apps", "version": "v1", "kind": "Deployment", "namespace": "prod",
-            "name": "web", "health": {"status": "Missing"}});
-        assert_eq!(on_wire(&tree), json!({"nodes": [missing]}));
-    }
 }

@@ -1,15 +1,12 @@
 //! Plans and acts. An act runs a handler of the API, which checks the permission again and writes the line of the log.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_api::{Code, Status};
-use plumb_core::app::{AppId, Pause, PausedObjects};
+use plumb_core::app::{AppId, Pause};
 use plumb_core::object::ObjectKey;
-use plumb_crd::Application;
-use plumb_crd::annotations::DELETION_APPROVED;
-use plumb_page::{GitFacts, Plan, PlanRequest, PlanSources, Verb, plan};
+use plumb_page::{Plan, PlanRequest, Verb, plan};
 use serde_json::{Value, json};
 
 use super::caller::PageCaller;
@@ -17,8 +14,6 @@ use super::feed::PageFeed;
 use super::routes::Run;
 use crate::call::Answer;
 
-/// How long rendering for a plan may take. The plan says if it took longer.
-const RENDERED_WITHIN: Duration = Duration::from_secs(15);
 /// Most objects of one request.
 const MOST_OBJECTS: usize = 1000;
 
@@ -62,58 +57,13 @@ impl Asked {
 async fn planned(feed: &Arc<PageFeed>, caller: &PageCaller, asked: &Asked) -> Result<Plan, Status> {
     feed.ready().await?;
     let app = caller.app(&asked.app)?;
-    let sources = sources(caller, asked, &app).await;
     let report = feed.view().report(&asked.app).cloned();
-    let mut plan = plan(asked.verb, &app, report.as_ref(), &sources, &asked.request, Timestamp::now());
+    let mut plan = plan(asked.verb, &app, report.as_ref(), &asked.request, Timestamp::now());
     if let Some(why) = caller.refusal(asked.verb, &app, asked.request.objects.first()) {
         plan.shown["hurdle"] = json!(why);
         plan.is_possible = false;
     }
     Ok(plan)
-}
-
-/// What Git has at the commit that the app was compared with, and at the one that the verb goes to. It is rendered, or
-/// comes from the cache of renderings.
-async fn sources(caller: &PageCaller, asked: &Asked, app: &Application) -> PlanSources {
-    let request = &asked.request;
-    let past = || app.status.history.iter().find(|past| past.id == request.history_id);
-    let revisions = match asked.verb {
-        Verb::Sync if request.revision.is_empty() => Vec::new(),
-        Verb::Sync => vec![request.revision.clone()],
-        Verb::Rollback => match past() {
-            Some(past) if past.revisions.is_empty() => vec![past.revision.clone()],
-            Some(past) => past.revisions.clone(),
-            None => return PlanSources::default(),
-        },
-        Verb::Delete if request.cascade => Vec::new(),
-        _ => return PlanSources::default(),
-    };
-    let rendered = tokio::time::timeout(RENDERED_WITHIN, async {
-        let next = facts(caller, app, revisions).await?;
-        let compared = &app.status.sync.revision;
-        let base = if compared.is_empty() || *compared == next.revision || !app.spec.sources.is_empty() {
-            None
-        } else {
-            // Without it the plan knows the new objects, and not which of the others change.
-            facts(caller, app, vec![compared.clone()]).await.ok()
-        };
-        Ok::<_, String>(PlanSources { base, next: Some(next), problem: None })
-    });
-    match rendered.await {
-        Ok(Ok(sources)) => sources,
-        Ok(Err(why)) => PlanSources { problem: Some(why), ..PlanSources::default() },
-        Err(_) => {
-            PlanSources { problem: Some("rendering takes too long".to_owned()), ..PlanSources::default() }
-        }
-    }
-}
-
-async fn facts(caller: &PageCaller, app: &Application, revisions: Vec<String>) -> Result<GitFacts, String> {
-    let leader = caller.shared.handle.leader().ok_or("this replica does not lead yet")?;
-    let rendered = leader.render(app.clone(), revisions).await?;
-    let revision = rendered.revisions.first().cloned().unwrap_or_default();
-    let objects = rendered.objects.iter().map(|(key, object)| (key, object));
-    Ok(GitFacts::of(&revision, objects, rendered.hooks.iter()))
 }
 
 /// What a verb would do. Nothing is written.
@@ -149,7 +99,7 @@ pub(super) async fn act(
     }
 }
 
-/// The call of the API that does it. Long because it is a table of verbs.
+/// The call of the API that does it.
 fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), Status> {
     let Asked { app, request, .. } = asked;
     let mut sent = json!({"name": app.name, "appNamespace": app.namespace});
@@ -171,23 +121,11 @@ fn call_of(caller: &PageCaller, asked: &Asked) -> Result<(&'static str, Value), 
             "application.ApplicationService/Get"
         }
         Verb::Pause => {
-            let pause = pause(caller, request)?;
-            match request.objects.first() {
-                Some(key) => annotate_objects(&mut sent, &caller.app(app)?, key, Some(pause)),
-                None => annotate(&mut sent, Pause::ANNOTATION, Some(&pause.to_text())),
-            }
+            annotate(&mut sent, Some(&pause(caller, request)?));
             "application.ApplicationService/Patch"
         }
         Verb::Resume => {
-            match request.objects.first() {
-                Some(key) => annotate_objects(&mut sent, &caller.app(app)?, key, None),
-                None => annotate(&mut sent, Pause::ANNOTATION, None),
-            }
-            "application.ApplicationService/Patch"
-        }
-        Verb::ConfirmDeletion => {
-            let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            annotate(&mut sent, DELETION_APPROVED, Some(&now));
+            annotate(&mut sent, None);
             "application.ApplicationService/Patch"
         }
         Verb::Terminate => "application.ApplicationService/TerminateOperation",
@@ -224,27 +162,19 @@ fn name_object(sent: &mut Value, request: &PlanRequest) -> Result<(), Status> {
     Ok(())
 }
 
-fn pause(caller: &PageCaller, request: &PlanRequest) -> Result<Pause, Status> {
+fn pause(caller: &PageCaller, request: &PlanRequest) -> Result<String, Status> {
     let length = SignedDuration::from_mins(request.minutes.clamp(1, 7 * 24 * 60));
     let until = Timestamp::now().checked_add(length).map_err(|error| Status::invalid(error.to_string()))?;
     let until = Timestamp::from_second(until.as_second()).unwrap_or(until);
     let by = Some(caller.identity.username.clone()).filter(|name| !name.is_empty());
-    Ok(Pause { until: Some(until), reason: request.reason.trim().to_owned(), by })
+    Ok(Pause { until: Some(until), reason: request.reason.trim().to_owned(), by }.to_text())
 }
 
-/// A patch of one annotation. The sources are not rendered for it: an app that does not render can be paused, too.
-fn annotate(sent: &mut Value, annotation: &str, text: Option<&str>) {
-    let patch = json!({"metadata": {"annotations": {annotation: text}}});
+/// A patch of the annotation that pauses an app. The sources are not rendered for it: an app that does not render can be
+/// paused, too.
+fn annotate(sent: &mut Value, text: Option<&str>) {
+    let patch = json!({"metadata": {"annotations": {Pause::ANNOTATION: text}}});
     sent["patch"] = json!(patch.to_string());
     sent["patchType"] = json!("merge");
     sent["validate"] = json!(false);
-}
-
-/// A patch of the pauses of objects: those that hold, with this one.
-fn annotate_objects(sent: &mut Value, app: &Application, key: &ObjectKey, pause: Option<Pause>) {
-    let text = app.metadata.annotations.get(PausedObjects::ANNOTATION).map_or("", String::as_str);
-    let mut paused = PausedObjects::parse(text);
-    paused.retain_holding(Timestamp::now());
-    paused.set(key.clone(), pause);
-    annotate(sent, PausedObjects::ANNOTATION, paused.to_text().as_deref());
 }

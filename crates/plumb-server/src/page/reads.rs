@@ -5,16 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use plumb_api::{Code, Status};
 use plumb_core::app::AppId;
-use plumb_core::object::ObjectKey;
-use plumb_engine::KnownApp;
 use plumb_page::{Row, activity, columns, detail, doctor, home, orphans};
 use serde_json::{Value, json};
 
 use super::caller::{PageCaller, PageMode};
 use super::feed::{PageFeed, cluster_of};
-
-/// Most users of an object that are listed.
-const MOST_USERS: usize = 500;
 
 /// Who asks, and what the page may do.
 pub(super) fn me(caller: &PageCaller) -> Value {
@@ -42,8 +37,6 @@ pub(super) async fn over_all(feed: &Arc<PageFeed>, caller: PageCaller, what: &st
             "home" => {
                 let mut home = home(rows.into_iter(), Timestamp::now()).into_json();
                 home["token"] = json!(token);
-                // The first load asks once for both.
-                home["me"] = me(&caller);
                 home
             }
             "apps" => {
@@ -52,7 +45,7 @@ pub(super) async fn over_all(feed: &Arc<PageFeed>, caller: PageCaller, what: &st
             }
             "doctor" => doctor(reports()),
             "orphans" => orphans(reports()),
-            "activity" => activity(rows.into_iter(), reports()),
+            "activity" => activity(rows.into_iter()),
             _ => return None,
         })
     });
@@ -70,44 +63,6 @@ pub(super) async fn app(feed: &Arc<PageFeed>, caller: &PageCaller, id: &AppId) -
     let leader = caller.shared.handle.leader();
     shown["window"] = json!(leader.and_then(|leader| leader.manual_sync_window(&app)));
     Ok(shown)
-}
-
-/// Who refers to an object of an app by name. Objects of apps that the caller may not see are only counted.
-pub(super) fn users(caller: &PageCaller, id: &AppId, key: &ObjectKey) -> Result<Value, Status> {
-    let app = caller.app(id)?;
-    if !app.status.resources.iter().any(|resource| resource.key() == *key) {
-        return Err(Status::not_found("the app has no such object"));
-    }
-    let leader = caller.shared.handle.leader();
-    let leader = leader.ok_or_else(|| Status::unavailable("this replica does not lead yet; try again"))?;
-    let away = || Status::unavailable("the cluster of the app is not connected");
-    let referrers = leader.referrers(&app, key).ok_or_else(away)?;
-    let home = caller.shared.state.namespace();
-    let known = leader.apps();
-    let (mut shown, mut n_hidden) = (Vec::new(), 0_usize);
-    for node in referrers {
-        let owner = node.owner.as_deref();
-        let of = owner.and_then(|instance| {
-            let mut heads = known.iter().filter_map(KnownApp::head);
-            heads.find(|head| head.id().instance_name(home) == instance)
-        });
-        // An object that no app tracks is a neighbour, such as a pod, if it is in the same namespace.
-        let sees = match (owner, of) {
-            (_, Some(head)) => caller.may_see(head.project(), &head.id()),
-            (None, None) => node.key.namespace == key.namespace,
-            (Some(_), None) => false,
-        };
-        if !sees {
-            n_hidden += 1;
-            continue;
-        }
-        let of = of.map(|head| json!([head.metadata.namespace, head.metadata.name]));
-        let found = &node.key;
-        shown.push(json!({"group": found.group, "kind": found.kind, "namespace": found.namespace_or_empty(),
-                          "name": found.name, "app": of}));
-    }
-    shown.truncate(MOST_USERS);
-    Ok(json!({"users": shown, "hidden": n_hidden}))
 }
 
 /// The one app of this name that the caller may see, for addresses without a namespace.

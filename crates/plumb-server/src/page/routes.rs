@@ -9,7 +9,6 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use plumb_api::{Code, Status, query_pairs};
 use plumb_core::app::AppId;
-use plumb_core::object::ObjectKey;
 use serde_json::{Value, json};
 
 use super::acts::{self, Acted};
@@ -121,12 +120,6 @@ impl Page {
                 let id = AppId { namespace: (*namespace).to_owned(), name: (*name).to_owned() };
                 reads::app(feed, &caller, &id).await?
             }
-            ["apps", namespace, name, "o", group, kind, object_namespace, object, "users"] => {
-                let id = AppId { namespace: (*namespace).to_owned(), name: (*name).to_owned() };
-                let inside = Some(named(object_namespace)).filter(|namespace| !namespace.is_empty());
-                let key = ObjectKey::new(named(group), *kind, inside.map(str::to_owned), *object);
-                reads::users(&caller, &id, &key)?
-            }
             ["find", name] => reads::find(feed, &caller, name).await?,
             [list] => reads::over_all(feed, caller, list).await?,
             _ => return Err(Status::not_found("the page has no such call")),
@@ -175,11 +168,6 @@ fn refuse_other_sites(headers: &HeaderMap) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::new(Code::PermissionDenied, "this call is for the page only"))
-}
-
-/// A part of a path that may be empty, which is written as a dash.
-fn named(part: &str) -> &str {
-    if part == "-" { "" } else { part }
 }
 
 /// A part of a path with its `%` escapes decoded.
