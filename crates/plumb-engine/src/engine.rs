@@ -35,7 +35,7 @@ use crate::events::writer::Outbox;
 use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::{AppLabels, Metrics};
 use crate::pushes::push_box::PushBox;
-use crate::queue::{FirstRuns, Queue, Trigger, TriggerReason};
+use crate::queue::{Queue, Trigger, TriggerReason};
 use crate::set_signals::SetSignals;
 use crate::sources::gather::Sources;
 use crate::sources::slow_servers::Answered;
@@ -59,7 +59,6 @@ pub(crate) struct Engine {
     pub(crate) claims: Claims,
     pub(crate) records: AppRecords,
     pub(crate) queue: Queue,
-    pub(crate) first_runs: FirstRuns,
     pub(crate) sources: Arc<Sources>,
     /// Whose turn it is among large apps.
     pub(crate) large_apps: LargeApps,

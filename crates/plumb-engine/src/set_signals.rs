@@ -179,12 +179,6 @@ impl SetSignals {
         self.added.notify_one();
     }
 
-    /// The set that generated an Application.
-    pub(crate) fn set_of(manifest: &Manifest) -> Option<AppId> {
-        let name = owner_of(manifest.value())?.to_owned();
-        Some(AppId { namespace: manifest.namespace()?.to_owned(), name })
-    }
-
     /// Notes an Application as the set itself wrote it: this is nothing new.
     pub(crate) fn written(&self, manifest: &Manifest) {
         if let Some((id, seen)) = seen(manifest) {

@@ -43,35 +43,10 @@ impl Known {
         self.set.spec.strategy.as_ref().is_some_and(|strategy| strategy.strategy_type == "RollingSync")
     }
 
-    /// How something that happened concerns the set.
-    fn concern(&self, id: &AppId, happened: &Happened) -> Concern {
-        // What a run asks for is known when it ends: it may have read before this happened.
-        let is_unknown = self.is_running;
-        let follows = &self.last.follows;
-        let asks_git =
-            happened.any_push || happened.pushes.iter().any(|push| is_unknown || push.concerns_set(follows));
-        let runs = asks_git
-            || happened.settings
-            || (happened.clusters && (is_unknown || self.last.asked_clusters || self.last.failed))
-            || (happened.projects && (is_unknown || self.last.failed))
-            || happened.changed.contains(id)
-            || (self.rolls_out() && happened.progressed.contains(id));
-        Concern { runs, asks_git }
-    }
-
     fn request(&mut self, at: Instant) {
         let at = self.last_run.map_or(at, |last| at.max(last + SPACING));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
-}
-
-/// How something that happened concerns a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Concern {
-    /// It generates again.
-    runs: bool,
-    /// The Git servers are asked again for it.
-    asks_git: bool,
 }
 
 /// Watches the sets and runs them, forever.
@@ -221,11 +196,21 @@ impl Sets {
     fn happened(&mut self, happened: &Happened) {
         let now = Instant::now();
         for (id, known) in &mut self.known {
-            let concern = known.concern(id, happened);
-            if concern.asks_git {
+            let follows = &known.last.follows;
+            // What a run asks for is known when it ends: it may have read before this happened.
+            let is_unknown = known.is_running;
+            let pushed = happened.any_push
+                || happened.pushes.iter().any(|push| is_unknown || push.concerns_set(follows));
+            if pushed {
                 known.fetch_since = Some(now);
             }
-            if concern.runs {
+            let concerned = pushed
+                || happened.settings
+                || (happened.clusters && (is_unknown || known.last.asked_clusters || known.last.failed))
+                || (happened.projects && (is_unknown || known.last.failed))
+                || happened.changed.contains(id)
+                || (known.rolls_out() && happened.progressed.contains(id));
+            if concerned {
                 known.request(now);
             }
         }
@@ -339,94 +324,4 @@ fn content(object: &Value) -> Value {
         "deletionTimestamp": metadata["deletionTimestamp"],
         "annotations": annotations,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use plumb_appset::Follows;
-    use serde_json::json;
-
-    use super::*;
-    use crate::pushes::push::{Push, RepositoryPush};
-
-    fn id(name: &str) -> AppId {
-        AppId { namespace: "argocd".to_owned(), name: name.to_owned() }
-    }
-
-    /// A set that ran and read this.
-    fn known(strategy: &str, last: Ran) -> Known {
-        let set = json!({
-            "metadata": {"name": "teams", "namespace": "argocd"},
-            "spec": {
-                "generators": [], "strategy": {"type": strategy},
-                "template": {"metadata": {"name": "x"}, "spec": {"project": "default", "destination": {}}},
-            },
-        });
-        let set = Arc::new(ApplicationSet::from_json(&set).unwrap());
-        let (due, fetch_since, last_run) = (None, None, None);
-        Known { set, content: Value::Null, due, fetch_since, last_run, last, is_running: false }
-    }
-
-    fn of_git(revision: &str) -> Ran {
-        let git = BTreeSet::from([("https://git.example.com/team/repo".to_owned(), revision.to_owned())]);
-        Ran { follows: Follows { git, ..Follows::default() }, ..Ran::default() }
-    }
-
-    fn push(repository: &str, branch: &str) -> RepositoryPush {
-        let push = Push {
-            repositories: vec![format!("https://git.example.com/team/{repository}.git")],
-            revisions: vec![branch.to_owned()],
-            ..Push::default()
-        };
-        push.by_repository(true).remove(0)
-    }
-
-    const NOT: Concern = Concern { runs: false, asks_git: false };
-    const RUNS: Concern = Concern { runs: true, asks_git: false };
-    const ASKS_GIT: Concern = Concern { runs: true, asks_git: true };
-
-    #[test]
-    fn a_push_concerns_the_sets_that_read_the_branch() {
-        let happened = |pushes| Happened { pushes, ..Happened::default() };
-        let concern = |last: Ran, push| known("", last).concern(&id("teams"), &happened(vec![push]));
-        assert_eq!(concern(of_git("main"), push("repo", "main")), ASKS_GIT);
-        assert_eq!(concern(of_git("main"), push("repo", "other")), NOT);
-        assert_eq!(concern(of_git("main"), push("another", "main")), NOT);
-        assert_eq!(concern(Ran::default(), push("repo", "main")), NOT, "a set without Git");
-        let mut running = known("", Ran::default());
-        running.is_running = true;
-        let happened = happened(vec![push("repo", "main")]);
-        assert_eq!(running.concern(&id("teams"), &happened), ASKS_GIT, "what it reads is not known yet");
-        let too_many = Happened { any_push: true, ..Happened::default() };
-        assert_eq!(known("", of_git("main")).concern(&id("teams"), &too_many), ASKS_GIT);
-    }
-
-    #[test]
-    fn a_cluster_concerns_the_sets_that_asked_for_clusters_or_failed() {
-        let happened = Happened { clusters: true, ..Happened::default() };
-        let concern = |last: Ran| known("", last).concern(&id("teams"), &happened);
-        assert_eq!(concern(Ran { asked_clusters: true, ..Ran::default() }), RUNS);
-        assert_eq!(concern(Ran { failed: true, ..Ran::default() }), RUNS, "its destination may be there now");
-        assert_eq!(concern(of_git("main")), NOT);
-    }
-
-    #[test]
-    fn other_events_concern_few_sets() {
-        let concern = |strategy: &str, last: Ran, happened: &Happened| {
-            known(strategy, last).concern(&id("teams"), happened)
-        };
-        let projects = Happened { projects: true, ..Happened::default() };
-        assert_eq!(concern("", Ran::default(), &projects), NOT);
-        assert_eq!(concern("", Ran { failed: true, ..Ran::default() }, &projects), RUNS);
-        let settings = Happened { settings: true, ..Happened::default() };
-        assert_eq!(concern("", Ran::default(), &settings), RUNS);
-        let changed = |name: &str| Happened { changed: BTreeSet::from([id(name)]), ..Happened::default() };
-        assert_eq!(concern("", Ran::default(), &changed("teams")), RUNS, "an Application was edited");
-        assert_eq!(concern("", Ran::default(), &changed("others")), NOT);
-        let progressed = Happened { progressed: BTreeSet::from([id("teams")]), ..Happened::default() };
-        assert_eq!(concern("", Ran::default(), &progressed), NOT, "the status of an Application changed");
-        assert_eq!(concern("RollingSync", Ran::default(), &progressed), RUNS);
-    }
 }

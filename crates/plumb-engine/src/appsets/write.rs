@@ -1,8 +1,6 @@
 //! Carries out what was decided for a set.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
-use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream;
@@ -20,10 +18,8 @@ use crate::events::event::{AppEvent, PendingEvent, Reason as EventReason};
 
 const MANAGER: &str = "argocd-applicationset-controller";
 
-/// Most writes of one set at the same time. All sets and apps together have far fewer slots.
-const AT_ONCE: usize = 64;
-/// The first runs of new Applications wait at most this long for the others to be created.
-const HOLD: Duration = Duration::from_secs(10);
+/// How many Applications are written at the same time.
+const AT_ONCE: usize = 8;
 
 fn target(api_version: &str, kind: &str, id: &AppId) -> Target {
     Target {
@@ -81,15 +77,8 @@ async fn send(
         let result = one(engine, namespace, &write).await;
         (write, result)
     });
-    let set_id = AppId { namespace: namespace.clone(), name: set.metadata.name.clone() };
-    let hold = engine.first_runs.hold(&set_id, &engine.queue);
-    let mut sending = pin!(stream::iter(requests).buffered(AT_ONCE).collect());
-    let in_time = tokio::time::timeout(HOLD, &mut sending).await;
-    drop(hold);
-    let results: Vec<(Write, Result<Option<Manifest>, WriteError>)> = match in_time {
-        Ok(results) => results,
-        Err(_) => sending.await,
-    };
+    let results: Vec<(Write, Result<Option<Manifest>, WriteError>)> =
+        stream::iter(requests).buffered(AT_ONCE).collect().await;
     for (write, result) in results {
         let name = write.name();
         if result.is_ok() {

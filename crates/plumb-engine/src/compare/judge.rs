@@ -11,7 +11,7 @@ use plumb_core::desired::{Complete, DesiredObject, DesiredSet};
 use plumb_core::drift::{
     Answers, ApiFailure, Autoscaler, Claim, DryRun, Evidence, Extraneous, Facts, FailureCause, Finding,
     FinishedRun, HealLimit, HealRecord, LiveOwner, Mutator, Outcome, Question, SecondRender, Verdict,
-    VerdictKey, has_same_content, is_large, judge, renamed,
+    VerdictKey, is_large, judge, renamed,
 };
 use plumb_core::fields::has_other_writers;
 use plumb_core::ignore::IgnoreRules;
@@ -245,26 +245,8 @@ impl Judge<'_, '_> {
         }
         let second = second_render.insert((self.render_again)().await);
         let Some(second) = second.as_deref() else { return BTreeMap::new() };
-        let first: BTreeSet<&ObjectKey> =
-            inputs.iter().filter(|(_, input)| input.desired.is_some()).map(|(key, _)| key).collect();
-        let second = &second.get().objects;
-        let mut pairs = renamed(&first, &second.keys().collect(), &missing, &left_over);
-        let mut others: BTreeMap<_, Vec<&Manifest>> = BTreeMap::new();
-        for (key, object) in second.iter().filter(|(key, _)| !first.contains(key)) {
-            let place = (&key.group, &key.kind, &key.namespace);
-            others.entry(place).or_default().push(&object.manifest);
-        }
-        // The name alone is no evidence: the content may have been edited since.
-        pairs.retain(|one, other| {
-            let desired = [one, other].into_iter().find_map(|key| inputs.get(key)?.desired.as_ref());
-            let live = [one, other].into_iter().find_map(|key| inputs.get(key)?.live.as_deref());
-            let others = others.get(&(&one.group, &one.kind, &one.namespace));
-            let others = others.map(Vec::as_slice).unwrap_or_default();
-            desired.zip(live).is_some_and(|(desired, live)| {
-                has_same_content(&desired.manifest, live, others, self.schemas)
-            })
-        });
-        pairs
+        let first = inputs.iter().filter(|(_, input)| input.desired.is_some()).map(|(key, _)| key).collect();
+        renamed(&first, &second.get().objects.keys().collect(), &missing, &left_over)
     }
 
     /// Passes everything that is known about an object to a function.

@@ -1,10 +1,8 @@
 //! Which app runs next, and why.
 
 mod delayed;
-mod first_runs;
 mod trigger;
 mod work_queue;
 
-pub(crate) use first_runs::FirstRuns;
 pub(crate) use trigger::{RefreshDepth, Trigger, TriggerReason};
 pub(crate) use work_queue::{Job, Queue};

@@ -38,7 +38,7 @@ use crate::engine::Engine;
 use crate::events::writer::Writer;
 use crate::health::events_and_logs::Diagnostics;
 use crate::metrics::counters::Metrics;
-use crate::queue::{FirstRuns, Queue};
+use crate::queue::Queue;
 use crate::set_signals::SetSignals;
 use crate::sources::gather::Sources;
 use crate::state::app_records::AppRecords;
@@ -179,7 +179,6 @@ async fn build(
         records: AppRecords::default(),
         diagnostics: Diagnostics::new(queue.clone()),
         queue,
-        first_runs: FirstRuns::default(),
         sources,
         large_apps,
         config,

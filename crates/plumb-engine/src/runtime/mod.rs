@@ -13,7 +13,6 @@ mod other_controllers;
 pub(crate) mod run;
 pub(crate) mod served;
 pub(crate) mod served_sources;
-pub(crate) mod served_tree;
 pub(crate) mod start_error;
 mod tasks;
 mod watchdog;

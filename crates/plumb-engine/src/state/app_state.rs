@@ -7,8 +7,6 @@ use std::time::Instant;
 use jiff::Timestamp;
 use plumb_core::object::ObjectKey;
 use plumb_core::status::WrittenReport;
-use plumb_crd::RecentEvent;
-use plumb_kube::PackedJson;
 
 use crate::compare::state::JudgeState;
 use crate::health::history::HealthState;
@@ -33,11 +31,6 @@ pub(crate) struct AppState {
 pub(crate) struct ReportState {
     /// The last `DriftReport`.
     pub(crate) written: Option<WrittenReport>,
-    /// What the next report is compared with, to say what came and what went. Compressed: it is read only when a report is
-    /// written.
-    pub(crate) remembered: PackedJson,
-    /// Syncs that ended since; the next report names them.
-    pub(crate) ended_syncs: Vec<RecentEvent>,
     /// When the next one is due. A run is requested for that time.
     pub(crate) next_report: Option<Timestamp>,
     /// When the first pause of the app or its objects ends. A run is requested for that time.

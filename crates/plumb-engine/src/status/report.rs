@@ -6,10 +6,9 @@ use plumb_core::object::{Fingerprint, Manifest};
 use plumb_core::project::PlainSecrets;
 use plumb_core::secrets::plain_secrets;
 use plumb_core::status::{ReportDigest, ReportDue, WrittenReport, report_due};
-use plumb_core::sync::OperationPhase;
-use plumb_crd::{Application, DriftReport, RecentEvent, UnhealthyObject};
-use plumb_kube::{ApiError, ApplyOptions, FieldValidation, OwnWrite, PackedJson};
-use serde_json::{Value, json};
+use plumb_crd::{Application, DriftReport, UnhealthyObject};
+use plumb_kube::{ApiError, ApplyOptions, FieldValidation, OwnWrite};
+use serde_json::json;
 use tracing::warn;
 
 use super::patch::log_failure;
@@ -18,7 +17,6 @@ use super::write::StatusDraft;
 use crate::app_run::AppRun;
 use crate::apps::previous_report::PreviousReport;
 use crate::health::check::Unhealthy;
-use crate::operation::active::ActiveOperation;
 use crate::queue::{Trigger, TriggerReason};
 use crate::state::app_state::ReportState;
 use crate::state::retries::Subject;
@@ -26,10 +24,8 @@ use plumb_crd::wire::whole_seconds;
 
 /// A report names at most this many unhealthy objects.
 const MOST_UNHEALTHY: usize = 100;
-/// At most this many syncs wait for the next report.
-const MOST_ENDED: usize = 20;
 
-/// Writes the report, if it says something else than the last one. Long because each step reads what the one before made.
+/// Writes the report, if it says something else than the last one.
 pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, state: &mut ReportState) {
     let (app, compared) = (draft.inputs.app, draft.compared);
     let findings: Vec<&Finding> =
@@ -58,15 +54,7 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     if state.written.is_none() {
         // A report that an earlier process wrote is not written again.
         let found = records.report(&app.id, PreviousReport::take).and_then(|found| found.read());
-        if let Some(found) = &found {
-            state.remembered = PackedJson::new(&found.remembered());
-        }
         state.written = found.map(|found| WrittenReport { digest: digest(&found), at: None });
-    }
-    if let Some(ended) = draft.ended.and_then(|ended| ended_sync(ended, run)) {
-        state.ended_syncs.push(ended);
-        let surplus = state.ended_syncs.len().saturating_sub(MOST_ENDED);
-        state.ended_syncs.drain(..surplus);
     }
     let digest = digest(&report);
     let is_needed = || !is_empty || records.report(&app.id, |report| report.exists());
@@ -85,38 +73,12 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
             }
         }
         ReportDue::Now => {
-            let before = state.remembered.read::<Value>().and_then(|said| DriftReport::from_json(&said).ok());
-            let ended = state.ended_syncs.clone();
-            let report = report.with_recent(before.as_ref(), ended, whole_seconds(run.now));
             if send(run, app, &report).await {
                 records.report(&app.id, PreviousReport::note_written);
-                state.remembered = PackedJson::new(&report.remembered());
-                state.ended_syncs = Vec::new();
                 state.written = Some(WrittenReport { digest, at: Some(run.now) });
             }
         }
     }
-}
-
-/// A sync that the history of the app will not have: one of some objects, such as a heal, or one that failed.
-fn ended_sync(ended: &ActiveOperation, run: &AppRun<'_>) -> Option<RecentEvent> {
-    let has_failed = ended.record.phase != OperationPhase::Succeeded;
-    if ended.asked.dry_run || (ended.is_full() && !has_failed) {
-        return None;
-    }
-    let by = &ended.wire.initiated_by;
-    let what = match (by.automated, has_failed) {
-        (true, false) => "healed",
-        (false, false) => "synced some objects",
-        (_, true) => "the sync failed",
-    };
-    let mut text = format!("{what}: {}", ended.record.message);
-    let mut actor = if by.automated { "plumb".to_owned() } else { by.username.clone() };
-    let shown = run.engine.shown_text();
-    shown.clean(&mut text);
-    shown.clean(&mut actor);
-    let at = whole_seconds(ended.record.finished_at.unwrap_or(run.now));
-    Some(RecentEvent::sync(at, has_failed, &actor, &text))
 }
 
 /// Writes the report. Where it fails, one more run is requested: for when its kind is served, or after a while.

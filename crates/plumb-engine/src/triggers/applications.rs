@@ -12,7 +12,6 @@ use super::stream::stream;
 use crate::apps::previous_report::PreviousReport;
 use crate::engine::Engine;
 use crate::queue::{Trigger, TriggerReason};
-use crate::set_signals::SetSignals;
 
 /// Watches the Applications. All that exist at the start are registered before the first one runs: what one app renders
 /// decides what happens to the objects of another.
@@ -34,10 +33,7 @@ pub(crate) async fn watch_applications(engine: Arc<Engine>) {
                 let id = known.id.clone();
                 match (trigger, &mut held) {
                     (Some(trigger), Some(held)) => held.push((id, trigger)),
-                    (Some(trigger), None) => {
-                        let set = SetSignals::set_of(&manifest);
-                        engine.first_runs.push(set.as_ref(), id, trigger, &engine.queue);
-                    }
+                    (Some(trigger), None) => engine.queue.push(id, trigger),
                     (None, _) => {}
                 }
             }
