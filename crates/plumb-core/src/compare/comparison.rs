@@ -143,15 +143,3 @@ pub fn compare<'a>(
     walk.root(root, desired.value(), live.value(), aside);
     walk.finish()
 }
-
-/// Where `live` does not have what `desired` asks for, in one value of an object.
-pub(crate) fn compare_values<'a>(
-    desired: &'a Value,
-    live: &'a Value,
-    schema: Option<Schema<'a>>,
-    built_in: bool,
-) -> Vec<FieldPath> {
-    let mut walk = Walk::new(built_in, None);
-    walk.place(schema, desired, live);
-    walk.finish().differences.into_iter().map(|difference| difference.desired_path).collect()
-}

@@ -13,7 +13,6 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use comparison::compare_values;
 pub use comparison::{Addition, Change, Comparison, Difference, Fill, Forgiven, Reason, compare};
 pub use quantity::Quantity;
 pub(crate) use twin::twin;

@@ -84,22 +84,12 @@ fn respelled<T: PartialEq>(desired: Option<T>, live: Option<T>, spelling: Spelli
     }
 }
 
-/// Up to here each whole number has a float of its own: 2^53.
-const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
-
 /// `1` and `1.0` are one number, though not one `serde_json` number.
 pub(super) fn same_number(one: &Value, other: &Value) -> bool {
     let (Value::Number(one), Value::Number(other)) = (one, other) else { return false };
-    let whole = |number: &serde_json::Number| {
-        number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
-    };
-    // A large whole number and the float next to it are two numbers, although both read as the same float.
-    let is_exact =
-        |number: &serde_json::Number| number.as_f64().is_some_and(|float| float.abs() < LARGEST_EXACT);
-    match (whole(one), whole(other)) {
+    match (one.as_i64(), other.as_i64()) {
         (Some(one), Some(other)) => one == other,
-        (None, None) => one.as_f64() == other.as_f64(),
-        _ => one.as_f64() == other.as_f64() && is_exact(one),
+        _ => one.as_f64() == other.as_f64(),
     }
 }
 

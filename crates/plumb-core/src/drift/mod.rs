@@ -32,7 +32,7 @@ pub use facts::{
 pub use finding::{Finding, Fix, FixKind};
 pub use judge::{is_large, judge};
 pub use question::{Answers, DryRun, Question, SecondRender};
-pub use random_names::{has_same_content, renamed};
+pub use random_names::renamed;
 pub use rules::{RuleGroup, RuleInfo, rule_groups};
 pub use verdict::{ApplyAdvice, NotCompared, Outcome, Verdict, VerdictStatus};
 pub use verdict_key::VerdictKey;

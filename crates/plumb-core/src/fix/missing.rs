@@ -82,7 +82,7 @@ fn is_named(message: &str, place: &FieldPath) -> bool {
     let mut name = String::new();
     for segment in place.segments() {
         match segment {
-            Segment::Index(index) => name.extend(["[", &index.to_string(), "]"]),
+            Segment::Index(index) => name.push_str(&format!("[{index}]")),
             Segment::Field(field) if name.is_empty() => name.push_str(field.as_str()),
             Segment::Field(field) => {
                 name.push('.');

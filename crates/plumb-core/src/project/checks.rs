@@ -98,7 +98,7 @@ impl Project {
         let project = &self.name;
         if self.signatures.ask_for_anything() {
             return Some(format!(
-                "Cannot use local manifests when source integrity is enforced: project '{project}' requires signed commits"
+                "cannot sync manifests of the request: project '{project}' requires signed commits"
             ));
         }
         let is_permitted = self.local_manifests || self.sources.permit_everything();

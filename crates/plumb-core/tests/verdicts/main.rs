@@ -6,7 +6,6 @@
 mod controllers;
 mod edits;
 mod forged;
-mod forged_parts;
 mod large;
 mod refusals;
 mod rendering;

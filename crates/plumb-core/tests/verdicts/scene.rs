@@ -326,7 +326,6 @@ fn schemas() -> SchemaSet {
             "note": text, "every": text, "cpu": text, "workers": {"type": "integer"},
             "enabled": {"type": "boolean"}, "other": {"type": "boolean"},
             "allowPrivilegeEscalation": {"type": "boolean"},
-            "security": {"type": "object", "properties": {"enforced": {"type": "boolean", "default": true}}},
             "tags": {"type": "array", "items": text, "x-kubernetes-list-type": "set"},
             "args": {"type": "array", "items": text},
             "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],

@@ -253,22 +253,6 @@ pub(in crate::drift) fn under_our_name(addition: &Addition<'_>) -> Explained {
     )
 }
 
-/// A field inside a list or map that is replaced as a whole, which Git sets without it.
-pub(in crate::drift) fn inside_whole_value(addition: &Addition<'_>, entry: Option<&Entry<'_>>) -> Explained {
-    let whole = addition.whole.as_ref().unwrap_or(&addition.path);
-    let by =
-        entry.map_or_else(|| "another client added".to_owned(), |entry| format!("`{}` added", writer(entry)));
-    let why = format!(
-        "{by} {}; {whole} is one value, and Git's does not have it: an apply removes it",
-        addition.path
-    );
-    let explained = Explained::new(DriftClass::LiveEdit, addition.path.clone(), true, why);
-    match entry {
-        Some(entry) => explained.written_by(entry),
-        None => explained,
-    }
-}
-
 /// The item with the edited key: it has to go when Git's item comes back.
 pub(in crate::drift) fn replacement(case: &Case<'_>, addition: &Addition<'_>) -> Option<Explained> {
     let replacements = case.once.replacements.get_or_init(|| {

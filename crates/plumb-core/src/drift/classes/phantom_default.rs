@@ -69,13 +69,11 @@ fn is_dropped_by_server(case: &Case<'_>, forgiven: &Forgiven<'_>) -> bool {
 }
 
 /// Did the Go types of an operator drop this value? They drop all values of that kind together, and none that has a
-/// pointer type.
+/// pointer type. A value that equals the schema's default means the same when it is absent.
 fn is_dropped_by_types(case: &Case<'_>, forgiven: &Forgiven<'_>, writer: Option<&str>) -> bool {
     let Some(desired) = forgiven.desired else { return true };
-    // They drop no other value. A default of the schema is in the object, unless another client removed the map around it:
-    // then no default is filled in, and the operator reads none.
     if !is_zero(desired) {
-        return false;
+        return true;
     }
     let name = last_field(&forgiven.path).unwrap_or_default();
     let is_of_argo_cd = case.desired.group() == "argoproj.io"

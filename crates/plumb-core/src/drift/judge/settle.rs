@@ -106,29 +106,9 @@ fn advice(explained: &[Explained]) -> ApplyAdvice {
         advice.keep_live.extend(explained.keep_live.clone());
         advice.leave_out.extend(explained.leave_out.clone());
     }
-    // One value of a list that is replaced as a whole may be kept, and another one in it be wrong: then the list goes as Git
-    // has it.
-    let changed: Vec<&FieldPath> = explained
-        .iter()
-        .filter(|known| known.counts && is_written(known.class))
-        .map(|known| &known.field)
-        .collect();
-    advice.keep_live.retain(|kept| !changed.iter().any(|field| field.starts_with(kept)));
     for paths in [&mut advice.heal, &mut advice.keep_live, &mut advice.leave_out] {
         paths.sort();
         paths.dedup();
     }
     advice
-}
-
-/// Does an apply write a field of this class, if it counts?
-fn is_written(class: DriftClass) -> bool {
-    matches!(
-        class,
-        DriftClass::LiveEdit
-            | DriftClass::StaleOwnership
-            | DriftClass::UnclaimedAddition
-            | DriftClass::Unexplained
-            | DriftClass::Behind
-    )
 }

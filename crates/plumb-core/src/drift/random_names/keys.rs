@@ -9,19 +9,14 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::compare::{Addition, Change, Difference, compare_values, twin};
+use crate::compare::{Addition, Change, Difference, twin};
 use crate::drift::case::{Case, last_field};
 use crate::drift::{Previous, Question, SecondRender};
-use crate::object::{FieldPath, Manifest, Segment};
+use crate::object::{FieldPath, Segment};
 
 /// How many bytes of names are compared for one object. Names are compared three at a time, so many names without a
 /// counterpart would take hours. What is not compared is a difference.
 pub(super) const MOST_COMPARED: usize = 20_000_000;
-
-/// What comparing the content of two entries counts for, in bytes of names.
-const COST_OF_CONTENT: usize = 500;
-/// The same for a look at one entry of the second render.
-const COST_OF_LOOK: usize = 20;
 
 /// The key that the cluster has in place of a random key of Git. Also `None` while there is no second render yet; the
 /// question is noted then.
@@ -52,12 +47,9 @@ pub(in crate::drift) struct RandomKeysOf {
 /// The keys of one map or list that may be random: their paths and names.
 #[derive(Clone, Default)]
 struct Candidates {
-    asked: Keys,
-    held: Keys,
+    asked: Vec<(FieldPath, String)>,
+    held: Vec<(FieldPath, String)>,
 }
-
-/// Keys: their paths and names.
-type Keys = Vec<(FieldPath, String)>;
 
 /// The random keys of one map or list; those at the same position are counterparts.
 struct RandomKeys {
@@ -107,91 +99,17 @@ impl RandomKeys {
         let mut is_held = is_held.into_iter();
         held.retain(|_| is_held.next().unwrap_or_default());
         // If the cluster has more, a leftover looks the same as a key that Git removed.
-        if held.len() > asked.len() {
-            return None;
-        }
-        let (asked, held) = with_same_content(case, asked, held, n_compared)?;
-        let paths = |keys: Keys| -> Vec<FieldPath> { keys.into_iter().map(|(place, _)| place).collect() };
-        let (asked, held) = (paths(asked), paths(held));
-        let by_path = |paths: &[FieldPath]| {
-            paths.iter().enumerate().rev().map(|(at, place)| (place.clone(), at)).collect()
-        };
-        Some(Self { asked_at: by_path(&asked), held_at: by_path(&held), asked, held })
+        (held.len() <= asked.len()).then(|| {
+            let paths = |keys: Vec<(FieldPath, String)>| -> Vec<FieldPath> {
+                keys.into_iter().map(|(place, _)| place).collect()
+            };
+            let (asked, held) = (paths(asked), paths(held));
+            let by_path = |paths: &[FieldPath]| {
+                paths.iter().enumerate().rev().map(|(at, place)| (place.clone(), at)).collect()
+            };
+            Self { asked_at: by_path(&asked), held_at: by_path(&held), asked, held }
+        })
     }
-}
-
-/// Gives each key of the cluster a random key of Git under which Git asks for the same. Only the name may be random: an
-/// image, or a value, under a name like that is an edit. Those without a counterpart are left out, and the others are in one
-/// order. `None`: a second render has to show which of the content varies, and the question is noted.
-fn with_same_content(
-    case: &Case<'_>,
-    asked: Keys,
-    held: Keys,
-    n_compared: &mut usize,
-) -> Option<(Keys, Keys)> {
-    let mut free = asked;
-    let mut others = None;
-    let (mut paired, mut kept) = (Vec::new(), Vec::new());
-    for key in held {
-        let mut found = None;
-        for (at, (place, _)) in free.iter().enumerate() {
-            *n_compared = n_compared.saturating_add(COST_OF_CONTENT);
-            if *n_compared > MOST_COMPARED {
-                return None;
-            }
-            if has_content_of(case, place, &key.0, &mut others, n_compared)? {
-                found = Some(at);
-                break;
-            }
-        }
-        if let Some(at) = found {
-            paired.push(free.remove(at));
-            kept.push(key);
-        }
-    }
-    paired.extend(free);
-    Some((paired, kept))
-}
-
-/// Does the cluster have under `held` what Git asks for under `asked`, but for the name and what varies with each render?
-/// `others` are the entries of the second render, once they were needed.
-fn has_content_of<'c>(
-    case: &'c Case<'_>,
-    asked: &FieldPath,
-    held: &FieldPath,
-    others: &mut Option<Vec<&'c Value>>,
-    n_compared: &mut usize,
-) -> Option<bool> {
-    let (Some(wanted), Some(found)) = (asked.find(case.desired.value()), held.find(case.live.value())) else {
-        return Some(false);
-    };
-    let places = compare_values(wanted, found, case.schema_of(held), case.is_built_in());
-    let names: &[String] = held.parent().and_then(|list| case.keys_of(&list)).unwrap_or_default();
-    let is_name = |place: &FieldPath| matches!(place.segments(), [Segment::Field(name)] if names.iter().any(|key| *key == **name));
-    for place in places.iter().filter(|place| !is_name(place)) {
-        if others.is_none() {
-            *others = Some(entries_of_second_render(case, asked)?);
-        }
-        let others = others.as_deref().unwrap_or_default();
-        *n_compared = n_compared.saturating_add(others.len() * COST_OF_LOOK);
-        let varies = !others.is_empty() && others.iter().all(|other| place.find(other) != place.find(wanted));
-        if !varies {
-            return Some(false);
-        }
-    }
-    Some(true)
-}
-
-/// All entries that the second render has where the first one has `place`.
-fn entries_of_second_render<'c>(case: &'c Case<'_>, place: &FieldPath) -> Option<Vec<&'c Value>> {
-    let second = second_render(case)?;
-    let schema = case.kind.map(|kind| kind.root);
-    let parent = twin(&place.parent()?, case.desired.value(), second.value(), schema)?;
-    Some(match parent.find(second.value()) {
-        Some(Value::Object(map)) => map.values().collect(),
-        Some(Value::Array(items)) => items.iter().collect(),
-        _ => Vec::new(),
-    })
 }
 
 impl Candidates {
@@ -258,22 +176,17 @@ fn has_counterpart(
 /// The keys that the second render has where the first one has `place`. `None`: the question is noted, or there is nothing to
 /// compare with.
 fn names_of_second_render(case: &Case<'_>, place: &FieldPath) -> Option<Vec<String>> {
-    let second = second_render(case)?;
-    let schema = case.kind.map(|kind| kind.root);
-    let parent = twin(&place.parent()?, case.desired.value(), second.value(), schema)?;
-    Some(names(case, &parent, second.value()))
-}
-
-/// The object in a second render. `None`: the question is noted, or there is none.
-fn second_render<'c>(case: &'c Case<'_>) -> Option<&'c Manifest> {
-    match case.evidence.answers.second_render {
+    let second = match case.evidence.answers.second_render {
         None => {
             case.ask(Question::SecondRender);
             None
         }
         Some(SecondRender::Object(second)) => second,
         Some(SecondRender::Unavailable) => None,
-    }
+    }?;
+    let schema = case.kind.map(|kind| kind.root);
+    let parent = twin(&place.parent()?, case.desired.value(), second.value(), schema)?;
+    Some(names(case, &parent, second.value()))
 }
 
 /// The names of all entries of a map or list.

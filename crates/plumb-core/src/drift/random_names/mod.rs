@@ -4,4 +4,4 @@ mod keys;
 mod objects;
 
 pub(super) use keys::{RandomKeysOf, asked_key_of, held_key_of};
-pub use objects::{has_same_content, renamed};
+pub use objects::renamed;

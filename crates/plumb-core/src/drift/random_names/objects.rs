@@ -5,10 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::compare;
-use crate::drift::case::{Case, is_bookkeeping};
-use crate::object::{FieldPath, Manifest, ObjectKey};
-use crate::schema::SchemaSet;
+use crate::object::ObjectKey;
 
 /// How many names are compared for one app. What is not compared is missing and left over.
 const MOST_COMPARED: usize = 4_000_000;
@@ -47,25 +44,6 @@ pub fn renamed(
         }
     }
     pairs
-}
-
-/// Does the cluster's object have what Git asks for under another name, but for what varies with each render? `others` are the
-/// objects of this kind and namespace that only the second render has. Only the name may be random: another image under a
-/// name like that is an edit.
-pub fn has_same_content(
-    desired: &Manifest,
-    live: &Manifest,
-    others: &[&Manifest],
-    schemas: &SchemaSet,
-) -> bool {
-    let kind = schemas.kind(&desired.gvk());
-    let found = compare(desired, live, kind, Case::aside(kind));
-    let places = found.differences.iter().map(|difference| &difference.desired_path);
-    let varies = |place: &FieldPath| {
-        let value = place.find(desired.value());
-        !others.is_empty() && others.iter().all(|other| place.find(other.value()) != value)
-    };
-    places.filter(|place| !is_bookkeeping(place)).all(varies)
 }
 
 /// Group, kind and namespace.
@@ -149,26 +127,5 @@ mod tests {
     fn each_is_paired_once() {
         let found = pair(&["run-a1", "run-a2"], &["run-b1", "run-b2"], &["run-z1"]);
         assert_eq!(found.len(), 1);
-    }
-
-    #[test]
-    fn under_another_name_the_content_counts() {
-        let job = |name: &str, image: &str, label: &str| {
-            let object = serde_json::json!({"apiVersion": "batch/v1", "kind": "Job",
-                "metadata": {"name": name, "labels": {"run": label}}, "spec": {"image": image}});
-            Manifest::new(object).unwrap()
-        };
-        let schemas = SchemaSet::default();
-        let check = |live: &Manifest, others: &[&Manifest], expected: bool| {
-            let desired = job("run-a", "good:1", "a");
-            assert_eq!(has_same_content(&desired, live, others, &schemas), expected, "{:?}", live.value());
-        };
-        let second = job("run-b", "good:1", "b");
-        check(&job("run-z", "good:1", "z"), &[&second], true);
-        check(&job("run-z", "evil:1", "z"), &[&second], false);
-        check(&job("run-z", "good:1", "z"), &[], false);
-        check(&job("run-z", "good:1", "a"), &[], true);
-        // One of two objects with random names has this image again, so the image does not vary.
-        check(&job("run-z", "evil:1", "z"), &[&job("run-c", "good:2", "c"), &second], false);
     }
 }

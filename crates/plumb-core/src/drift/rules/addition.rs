@@ -57,11 +57,6 @@ pub(super) const OTHER_WRITER_RULES: &[WriterRule] = &[
     },
     Rule { name: "added-by-controller", classes: &[ControllerOwned], decide: added_by_controller },
     Rule {
-        name: "added-inside-whole-value",
-        classes: &[LiveEdit, TugOfWar],
-        decide: added_inside_whole_value,
-    },
-    Rule {
         name: "added-by-another-writer",
         classes: &[UnclaimedAddition, TugOfWar],
         decide: added_by_another_writer,
@@ -97,11 +92,6 @@ pub(super) const UNOWNED_RULES: &[AdditionRule] = &[
         name: "added-with-erased-record",
         classes: &[UnclaimedAddition],
         decide: added_with_erased_record,
-    },
-    Rule {
-        name: "changed-inside-whole-value",
-        classes: &[LiveEdit, TugOfWar],
-        decide: changed_inside_whole_value,
     },
     Rule {
         name: "filled-in-on-write",
@@ -232,30 +222,6 @@ fn added_by_controller(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'
     controller_owned::addition(case, addition, entry).into()
 }
 
-/// A list or map that is replaced as a whole is one value, and Git sets it: a `namespaceSelector` beside the `podSelector` of
-/// a peer opens a network policy. If an apply removes the field, it is an edit of Git's value.
-fn added_inside_whole_value(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
-    if controller_owned::may_add_inside(case, addition, entry) {
-        return Ruling::Pass;
-    }
-    inside_whole_value(case, addition, Some(entry))
-}
-
-fn inside_whole_value(case: &Case<'_>, addition: &Addition<'_>, entry: Option<&Entry<'_>>) -> Ruling {
-    if addition.whole.is_none() || addition.fill != Fill::None {
-        return Ruling::Pass;
-    }
-    match case.predict_addition(addition) {
-        Prediction::Asked => Ruling::Ask,
-        Prediction::Changed if !case.is_generated_on_each_write(addition) => {
-            Ruling::Is(tug_of_war::escalate(case, live_edit::inside_whole_value(addition, entry)))
-        }
-        Prediction::Changed | Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => {
-            Ruling::Pass
-        }
-    }
-}
-
 fn added_by_another_writer(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
     Ruling::Is(tug_of_war::escalate(case, unclaimed_addition::addition(case, addition, entry)))
 }
@@ -332,11 +298,6 @@ fn added_with_erased_record(case: &Case<'_>, addition: &Addition<'_>) -> Ruling 
     (is_unexplained && unclaimed_addition::is_never_filled_in(case, addition))
         .then(|| unclaimed_addition::with_erased_record(case, addition))
         .into()
-}
-
-/// The same under plumb's own name, or with a record that was erased.
-fn changed_inside_whole_value(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {
-    inside_whole_value(case, addition, None)
 }
 
 fn filled_in_on_write(case: &Case<'_>, addition: &Addition<'_>) -> Ruling {

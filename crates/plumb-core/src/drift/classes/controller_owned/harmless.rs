@@ -49,7 +49,7 @@ pub(super) fn shape_of(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     // An added item or another order changes what a list means, unless a controller is meant to do it.
     let place = difference.whole.as_ref().filter(|_| case.is_known_controller(entry))?;
     match difference.change {
-        Change::Order if !is_order_meaningful(case, place) => Some(Harmless::Reordered),
+        Change::Order if !is_order_meaningful(place) => Some(Harmless::Reordered),
         Change::Extra
             if is_list_to_add_to(case, place)
                 && has_all_of_git(case, place)
@@ -148,25 +148,11 @@ fn has_all_of_git(case: &Case<'_>, place: &FieldPath) -> bool {
 /// May a controller add an item to this list? Of the built-in kinds only to the Secrets of a `ServiceAccount`. A custom
 /// resource belongs to its controller, but not the parts that say what runs, who may do what, and what is let through.
 fn is_list_to_add_to(case: &Case<'_>, list: &FieldPath) -> bool {
-    is_list_of_references(case, list) || (!is_of_kubernetes(case) && !is_guarded(list))
-}
-
-/// The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or end in
-/// `k8s.io`.
-fn is_of_kubernetes(case: &Case<'_>) -> bool {
     let group = case.desired.group();
-    case.is_built_in() || !group.contains('.') || group.ends_with("k8s.io")
-}
-
-/// May a controller add this field inside a list that Git sets as a whole? Only to custom resources, outside of the parts
-/// that say what runs, who may do what, and what is let through; and the share of a backend, which rollouts change all the
-/// time.
-pub(in crate::drift) fn may_add_inside(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> bool {
-    let is_share = || last_field(&addition.path) == Some("weight") && addition.live.is_u64();
-    case.is_known_controller(entry)
-        && (is_share()
-            || is_aggregated(case, &addition.path)
-            || !(is_of_kubernetes(case) || is_guarded(&addition.path)))
+    // The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or
+    // end in `k8s.io`.
+    let is_of_kubernetes = case.is_built_in() || !group.contains('.') || group.ends_with("k8s.io");
+    is_list_of_references(case, list) || (!is_of_kubernetes && !is_guarded(list))
 }
 
 /// Is this item a reference by name, as that of a pull secret? An item of another shape may add a right, a host or a step.
@@ -183,10 +169,9 @@ fn is_list_of_references(case: &Case<'_>, path: &FieldPath) -> bool {
         && (is_under(path, &["imagePullSecrets"]) || is_under(path, &["secrets"]))
 }
 
-/// Lists in which the first match or the position decides. In a kind of Kubernetes that is any list without keys: of two
-/// search domains, sources of variables or servers the first one counts.
-fn is_order_meaningful(case: &Case<'_>, list: &FieldPath) -> bool {
-    const FIRST_MATCHES: [&str; 17] = [
+/// Lists in which the first match or the position decides.
+fn is_order_meaningful(list: &FieldPath) -> bool {
+    const FIRST_MATCHES: [&str; 16] = [
         "acls",
         "args",
         "command",
@@ -197,7 +182,6 @@ fn is_order_meaningful(case: &Case<'_>, list: &FieldPath) -> bool {
         "ingress",
         "initContainers",
         "matches",
-        "middlewares",
         "paths",
         "policies",
         "routes",
@@ -205,11 +189,11 @@ fn is_order_meaningful(case: &Case<'_>, list: &FieldPath) -> bool {
         "tcp",
         "webhooks",
     ];
-    is_of_kubernetes(case) || has_segment(list, &FIRST_MATCHES) || has_part(list, &GUARDED)
+    has_segment(list, &FIRST_MATCHES)
 }
 
 /// Parts of the names of fields, in any custom resource, that say what runs, who may do what, and what is let through.
-const GUARDED: [&str; 54] = [
+const GUARDED: [&str; 40] = [
     "access",
     "account",
     "acl",
@@ -218,20 +202,14 @@ const GUARDED: [&str; 54] = [
     "approv",
     "arg",
     "auth",
-    "blacklist",
-    "bypass",
     "capabilit",
     "client",
     "command",
     "container",
-    "depend",
     "destination",
     "egress",
     "env",
-    "exclu",
     "exec",
-    "exempt",
-    "extension",
     "from",
     "grant",
     "group",
@@ -242,28 +220,20 @@ const GUARDED: [&str; 54] = [
     "ingress",
     "issuer",
     "member",
-    "middleware",
-    "module",
     "owner",
-    "package",
     "path",
-    "peer",
     "permission",
     "plugin",
     "polic",
     "principal",
-    "repo",
     "role",
     "route",
     "rule",
-    "secret",
     "select",
-    "source",
+    "sourcerepo",
     "subject",
-    "target",
     "trust",
     "user",
-    "whitelist",
 ];
 
 /// The same for whole names: as a part of a longer name they say nothing.
@@ -272,19 +242,10 @@ const GUARDED_NAMES: [&str; 9] =
 
 /// Does a step of the path say what runs, who may do what, or what is let through?
 fn is_guarded(path: &FieldPath) -> bool {
-    let is_name = |segment: &Segment| match segment {
-        Segment::Field(name) => GUARDED_NAMES.contains(&name.to_ascii_lowercase().as_str()),
-        Segment::Index(_) => false,
-    };
-    has_part(path, &GUARDED) || path.segments().iter().any(is_name)
-}
-
-/// Does the name of a field on the path contain one of these parts?
-fn has_part(path: &FieldPath, parts: &[&str]) -> bool {
     path.segments().iter().any(|segment| match segment {
         Segment::Field(name) => {
             let name = name.to_ascii_lowercase();
-            parts.iter().any(|part| name.contains(part))
+            GUARDED.iter().any(|part| name.contains(part)) || GUARDED_NAMES.contains(&name.as_str())
         }
         Segment::Index(_) => false,
     })

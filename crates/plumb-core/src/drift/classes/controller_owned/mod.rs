@@ -8,4 +8,4 @@ pub(in crate::drift) use control_plane::is_added_by_control_plane;
 pub(in crate::drift) use explain::{
     addition, aggregated, autoscaled, difference, fix, scaled_addition, tainted,
 };
-pub(in crate::drift) use harmless::{is_theirs_to_keep, may_add_inside};
+pub(in crate::drift) use harmless::is_theirs_to_keep;
