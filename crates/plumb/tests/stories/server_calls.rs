@@ -127,47 +127,6 @@ fn escaped(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_tree_has_what_is_missing_and_orphans_and_nothing_that_the_project_forbids() -> Result<()> {
-    let stage = served().await?;
-    let admin = admin(&stage).await?;
-    let shop = stage.application("shop", |_| {}).await?;
-    stage.place.wait(&shop, "is compared", |live| live["status"]["sync"]["status"] == "OutOfSync").await?;
-    let tree = async || admin.get("applications/shop/resource-tree").await.map(|(_, tree)| tree);
-    let missing = tree().await?["nodes"].as_array().cloned().unwrap_or_default();
-    ensure!(missing.iter().any(|node| node["name"] == "settings" && node["health"]["status"] == "Missing"));
-    ensure!(missing.iter().all(|node| node.get("uid").is_none()), "nothing is live yet: {missing:?}");
-    stage.place.apply(&objects::config_map("stray", &[("a", "b")])).await?;
-    let project = admin.get("projects/default").await?.1;
-    let change = async |spec: &Value| {
-        let mut project = project.clone();
-        for (field, value) in spec.as_object().into_iter().flatten() {
-            project["spec"][field] = value.clone();
-        }
-        let (code, said) = admin.call("PUT", "projects/default", json!({"project": project})).await?;
-        ensure!(code == 200, "{said}");
-        Ok(())
-    };
-    change(&json!({"orphanedResources": {}})).await?;
-    let has_stray = |tree: &Value| {
-        let mut orphans = tree["orphanedNodes"].as_array().into_iter().flatten();
-        orphans.any(|node| node["name"] == "stray")
-    };
-    let seen = async || tree().await.unwrap_or_default();
-    wait::until_seen(Duration::from_secs(30), "the orphan is in the tree", &seen, has_stray).await?;
-    change(&json!({"destinations": []})).await?;
-    let is_empty = |tree: &Value| tree["nodes"].as_array().is_none_or(Vec::is_empty) && !has_stray(tree);
-    wait::until_seen(Duration::from_secs(30), "the tree is empty", seen, is_empty).await?;
-    stage
-        .setting("argocd-cm", "project.links", "[{title: Docs, url: 'https://x/{{.project.metadata.name}}'}]")
-        .await?;
-    let links =
-        async || admin.get("projects/default/links").await.map(|(_, links)| links).unwrap_or_default();
-    let has_link = |links: &Value| links["items"][0]["url"] == "https://x/default";
-    wait::until_seen(Duration::from_secs(30), "the link of the project", links, has_link).await?;
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_repository_is_tested_before_it_is_registered() -> Result<()> {
     let stage = served().await?;
     let admin = admin(&stage).await?;
