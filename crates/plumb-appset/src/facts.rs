@@ -140,8 +140,8 @@ pub struct PullRequest {
     pub target_branch: String,
     /// Its last commit.
     pub head_sha: String,
-    /// Its labels; `None` is a nil list in Go.
-    pub labels: Option<Vec<String>>,
+    /// Its labels.
+    pub labels: Vec<String>,
     /// Who opened it.
     pub author: String,
 }

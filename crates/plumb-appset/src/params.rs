@@ -18,16 +18,12 @@ pub enum Data {
     Bool(bool),
     /// Every number from JSON or YAML.
     Number(f64),
-    /// An integer that Go reads into a field of that type.
-    Int(i64),
     /// A string.
     Text(String),
     /// A list of anything.
     List(Vec<Data>),
     /// A list of strings.
     Texts(Vec<String>),
-    /// A nil list of strings. It prints as an empty one, and is `null` in JSON.
-    NoTexts,
     /// A map of anything.
     Map(BTreeMap<String, Data>),
     /// A map of strings.
@@ -57,29 +53,16 @@ impl Data {
         }
     }
 
-    /// JSON as Kubernetes decodes objects: integers stay integers.
-    pub(crate) fn from_object(json: &Json) -> Self {
-        match json {
-            Json::Number(number) => number.as_i64().map_or_else(|| Self::from_json(json), Self::Int),
-            Json::Array(items) => Self::List(items.iter().map(Self::from_object).collect()),
-            Json::Object(map) => {
-                Self::Map(map.iter().map(|(key, value)| (key.clone(), Self::from_object(value))).collect())
-            }
-            Json::Null | Json::Bool(_) | Json::String(_) => Self::from_json(json),
-        }
-    }
-
     /// The value as JSON.
     pub fn to_json(&self) -> Json {
         match self {
-            Self::Null | Self::NoTexts => Json::Null,
+            Self::Null => Json::Null,
             Self::Bool(truth) => Json::from(*truth),
             #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and below 2^53")]
             Self::Number(number) if number.fract() == 0.0 && number.abs() < 9.0e15 => {
                 Json::from(*number as i64)
             }
             Self::Number(number) => Json::from(*number),
-            Self::Int(number) => Json::from(*number),
             Self::Text(text) => Json::from(text.as_str()),
             Self::List(items) => items.iter().map(Self::to_json).collect(),
             Self::Texts(items) => items.iter().map(|item| Json::from(item.as_str())).collect(),
@@ -101,7 +84,6 @@ impl Data {
             Self::Null => Value::Nil,
             Self::Bool(truth) => Value::Bool(*truth),
             Self::Number(number) => Value::Float(*number),
-            Self::Int(number) => Value::Int64(*number),
             Self::Text(text) => {
                 scope.allocate(text.len())?;
                 Value::text(text)
@@ -110,7 +92,6 @@ impl Data {
                 Value::list(scope, items.iter().map(|item| item.to_value(scope)).collect::<Result<_, _>>()?)?
             }
             Self::Texts(items) => Value::texts(scope, items)?,
-            Self::NoTexts => Value::nil_list(scope, Items::Text),
             Self::Map(map) => map_value(scope, map)?,
             Self::TextMap(map) => {
                 let entries = map.iter().map(|(key, text)| (key.clone(), Value::text(text)));
@@ -131,11 +112,9 @@ impl Data {
             Self::Null => "<nil>".to_owned(),
             Self::Bool(truth) => truth.to_string(),
             Self::Number(number) => float_text(*number, None, false),
-            Self::Int(number) => number.to_string(),
             Self::Text(text) => text.clone(),
             Self::List(items) => format!("[{}]", joined(items.iter().map(Self::shown).collect())),
             Self::Texts(items) => format!("[{}]", items.join(" ")),
-            Self::NoTexts => "[]".to_owned(),
             Self::Map(map) => {
                 format!(
                     "map[{}]",
@@ -171,7 +150,7 @@ pub(crate) fn weight(params: &BTreeMap<String, Data>) -> usize {
 
 fn weight_of(data: &Data) -> usize {
     let inside: usize = match data {
-        Data::Null | Data::Bool(_) | Data::Number(_) | Data::Int(_) | Data::NoTexts => 0,
+        Data::Null | Data::Bool(_) | Data::Number(_) => 0,
         Data::Text(text) => text.len(),
         Data::List(items) => items.iter().map(weight_of).sum(),
         Data::Texts(items) => items.iter().map(|item| item.len() + ITEM_BYTES).sum(),
@@ -213,13 +192,7 @@ fn flatten_into(key: &str, data: &Data, flat: &mut BTreeMap<String, String>) {
                 flat.insert(format!("{key}.{inner}"), Data::from_json(item).shown());
             }
         }
-        Data::Null
-        | Data::Bool(_)
-        | Data::Number(_)
-        | Data::Int(_)
-        | Data::Text(_)
-        | Data::Texts(_)
-        | Data::NoTexts => {
+        Data::Null | Data::Bool(_) | Data::Number(_) | Data::Text(_) | Data::Texts(_) => {
             flat.insert(key.to_owned(), data.shown());
         }
     }

@@ -33,33 +33,6 @@ wire! {
         "exempt" exempt: Option<Vec<ExemptObject>>,
         /// Secrets whose values are in Git. No value is here.
         "plainSecrets" plain_secrets: Vec<PlainSecretObject>,
-        /// What happened to the app lately, the latest first, at most 100 entries. They are written with the report, and are
-        /// no reason to write one.
-        "recent" recent: Vec<RecentEvent>,
-    }
-
-    /// Something that happened to an app.
-    pub struct RecentEvent {
-        /// When it was noticed, or since when it is known.
-        "at" at: Timestamp = required,
-        /// `drift`, `health`, `pause`, `sync` or `sync-failed`.
-        "what" what: String = required,
-        /// True if it went or ended, false if it came.
-        "over" over: bool,
-        /// API group of the object, if it is about one.
-        "group" group: String,
-        /// Kind.
-        "kind" kind: String,
-        /// Namespace.
-        "namespace" namespace: String,
-        /// Name.
-        "name" name: String,
-        /// The drift class, or the health.
-        "class" class: String,
-        /// Who caused it, if known.
-        "actor" actor: String,
-        /// What happened, in a few words.
-        "text" text: String = required,
     }
 
     /// A Secret whose values are in Git.
@@ -229,7 +202,6 @@ impl DriftReport {
             pauses: Vec::new(),
             exempt: None,
             plain_secrets: Vec::new(),
-            recent: Vec::new(),
         }
     }
 
@@ -311,8 +283,7 @@ impl DriftReport {
         let health =
             self.health.iter_mut().flat_map(|object| object.causes.iter_mut().chain([&mut object.message]));
         let pauses = self.pauses.iter_mut().flat_map(|pause| [&mut pause.reason, &mut pause.by]);
-        let recent = self.recent.iter_mut().flat_map(|event| [&mut event.text, &mut event.actor]);
-        findings.chain(health).chain(pauses).chain(recent)
+        findings.chain(health).chain(pauses)
     }
 
     /// The content without time and revision.

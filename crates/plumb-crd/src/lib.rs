@@ -18,7 +18,6 @@ pub mod project;
 pub mod convert;
 pub mod settings;
 pub mod drift_report;
-mod recent;
 pub mod crds;
 mod json_schema;
 pub mod install;
@@ -31,7 +30,7 @@ pub use convert::{
     written_operation_sources, written_sources,
 };
 pub use crds::crds;
-pub use drift_report::{DriftFinding, DriftReport, RecentEvent, UnhealthyObject};
+pub use drift_report::{DriftFinding, DriftReport, UnhealthyObject};
 pub use json_schema::{json_schema, schema_kinds};
 pub use metadata::Metadata;
 pub use project::AppProject;

@@ -127,13 +127,6 @@ fn client_certificate(access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Op
 }
 
 fn http(access: &RepoAccess, says: &dyn Fn(&[&str]) -> bool) -> Option<String> {
-    if says(&["not found", "error: 404"]) {
-        return Some(
-            "repository not found: check its address, and that the credentials permit it (many servers hide \
-             repositories that a user may not read)"
-                .to_owned(),
-        );
-    }
     if !says(&[
         "authentication failed",
         "could not read username",

@@ -267,9 +267,7 @@ impl Printer<'_> {
             return Ok(());
         }
         match value {
-            Value::Nil if depth > 0 && spec.go_syntax() => self.push("interface {}(nil)"),
-            Value::Nil if depth > 0 => self.push("<nil>"),
-            Value::Nil if spec.verb == 'v' => self.pad(b"<nil>", spec),
+            Value::Nil if depth > 0 || spec.verb == 'v' => self.pad(b"<nil>", spec),
             Value::Nil => self.push(&format!("%!{}(<nil>)", spec.verb)),
             Value::Bool(truth) if matches!(spec.verb, 't' | 'v') => {
                 self.pad(if *truth { b"true" } else { b"false" }, spec);
@@ -362,8 +360,7 @@ impl Printer<'_> {
 
     fn bad_verb(&mut self, value: &Value, spec: &Spec) -> Result<(), Fault> {
         self.push(&format!("%!{}({}=", spec.verb, value.type_name()));
-        // Go keeps the flags, the width and the precision.
-        self.value(value, &Spec { verb: 'v', sharp: false, ..spec.clone() }, 1)?;
+        self.value(value, &Spec::plain('v'), 1)?;
         self.push(")");
         Ok(())
     }

@@ -28,7 +28,7 @@ mod evaluate;
 mod template;
 
 pub use budget::{Fault, Limits};
-pub use functions::{normalize, regex_of_go, slug, slugify};
+pub use functions::{normalize, slug, slugify};
 pub use number::general as float_text;
 pub use options::{MissingKey, Options};
 pub use template::{Template, TemplateError};

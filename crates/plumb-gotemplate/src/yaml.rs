@@ -113,22 +113,7 @@ fn write_scalar(json: &Json, indent: usize, out: &mut String) {
 
 /// The number was JSON before: `1e+21` and `0.5` are as Go's YAML library writes floats.
 fn float_text(number: f64) -> String {
-    whole_text(number).unwrap_or_else(|| number::general(number, None, false))
-}
-
-/// A number that JSON writes without exponent is an integer to Go's YAML library, if it is one of 64 bits.
-fn whole_text(number: f64) -> Option<String> {
-    if number.fract() != 0.0 || number.abs() >= 1e21 {
-        return None;
-    }
-    // The shortest digits, filled up with zeros.
-    let written = format!("{number:e}");
-    let (digits, exponent) = written.split_once('e')?;
-    let exponent: usize = exponent.parse().ok()?;
-    let digits = digits.replace('.', "");
-    let length = exponent + 1 + usize::from(digits.starts_with('-'));
-    let whole = format!("{digits:0<length$}");
-    (whole.parse::<i64>().is_ok() || whole.parse::<u64>().is_ok()).then_some(whole)
+    number::general(number, None, false)
 }
 
 /// Keys in the order of Go's YAML library: numbers inside them count as numbers.

@@ -55,13 +55,10 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
         <Button off={off("refresh")} onClick={() => plan("refresh", [app])}>Refresh…</Button>
         {d.pausedUntil !== null ? <Button off={off("resume")} onClick={() => plan("resume", [app])}>Resume…</Button>
           : <Button off={off("pause")} onClick={() => plan("pause", [app])}>Pause…</Button>}
-        {(d.deleting || d.objects.some((o) => o.confirm)) && <Button kind="danger" off={off("confirm-deletion")} onClick={() => plan("confirm-deletion", [app])}>Confirm deletions…</Button>}
         {running && <Button off={off("terminate")} onClick={() => plan("terminate", [app])}>Terminate…</Button>}
         {d.links.filter((link) => /^https?:\/\//.test(link)).slice(0, 3).map((link) => <a class="button" key={link} href={link} target="_blank" rel="noreferrer noopener">{new URL(link).host}</a>)}
         <details class="menu"><summary>More</summary><div>
           <button onClick={() => copy(`plumb drift ${app[1]}`, "Command copied.")}>Copy: plumb drift {app[1]}</button>
-          <button onClick={() => copy(`plumb app sync ${app[1]} --dry-run`, "Command copied.")}>Copy: plumb app sync --dry-run</button>
-          <button onClick={() => copy(`kubectl -n ${app[0]} get driftreport ${app[1]} -o yaml`, "Command copied.")}>Copy: kubectl get driftreport</button>
           <button onClick={() => copy(`kubectl -n ${app[0]} get application ${app[1]} -o yaml`, "Command copied.")}>Copy: kubectl get application</button>
           <button onClick={() => copy(location.href, "Link copied.")}>Copy link</button>
           <hr /><Button kind="danger" off={off("delete")} onClick={() => plan("delete", [app])}>Delete…</Button></div></details>
@@ -69,8 +66,6 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
     </header>
     <Tabs current={tab} choose={choose} tabs={[["findings", `Findings ${counted.length || ""}`], ["sync", running ? "Sync: running" : "Sync"], ["objects", `Objects ${d.objects.length}`], ["timeline", "Timeline"], ["sources", `Sources ${d.sources.length}`]]} />
     {d.conditions.map((c) => <div class="note bad" key={c.type + c.message}><b>{c.type}</b> {c.message} <Ago at={c.since} /></div>)}
-    {d.pauses.filter((p) => p.object.kind !== "Application").map((p) => <div class="line" key={objectName(p.object)}><Mark state="paused" /><span><b>Paused</b> <ObjectLink app={app} o={p.object} /> {p.by && `by ${p.by}`} {p.reason && <q>{p.reason}</q>}{p.until !== null && <> ends in {duration(p.until - now.value)} <time>{clock(p.until)}</time></>}</span>
-      <Button off={off("resume")} onClick={() => planOn("resume", app, [p.object])}>Resume…</Button></div>)}
     {running && tab !== "sync" && <OperationView app={app} op={d.operation!} brief />}
     {tab === "findings" && <div class="columns"><section>
       {d.ill.map((ill) => <article class="card ill" key={objectName(ill.object)}>
@@ -105,13 +100,12 @@ function FindingCard({ app, f, open, off }: { app: AppRef; f: Finding; open: boo
     {f.evidence.slice(0, more ? undefined : 2).map((text, i) => <p class="text" key={i}>{text}</p>)}
     {f.fix?.text && <p class="fix"><b>Ends it:</b> {f.fix.text}</p>}
     {more && <p class="small">Rule: {f.rule}</p>}
-    {more && f.fix?.patch && <pre class="patch" tabIndex={0}>{f.fix.patch}</pre>}
+    {more && f.fix?.patch && <pre class="patch">{f.fix.patch}</pre>}
     <footer><Who actor={f.actor} klass={f.class} /><span class="actions">
       {(f.evidence.length > 2 || f.fix?.patch || f.rule) && <button class="quiet" onClick={() => setMore(!more)}>{more ? "Less" : "Why"}</button>}
       {f.fix?.patch && <Button onClick={() => copy(f.fix!.patch, "Patch copied.")}>Copy patch</Button>}
       <a class="button" href={objectUrl(app, f.object)}>Difference</a>
-      <button class="quiet" onClick={() => copy(`plumb app diff ${app[1]}`, "Command copied.")}>Copy command</button>
-      {f.class === "Orphan" ? <a class="button" href={objectUrl(app, f.object, "users")}>Used by</a> : <Button off={off} onClick={() => planOn("sync", app, [f.object])}>{f.class === "Unadopted" ? "Adopt: plan" : "Sync this: plan"}</Button>}</span></footer>
+      {f.class !== "Orphan" && <Button off={off} onClick={() => planOn("sync", app, [f.object])}>Sync this: plan</Button>}</span></footer>
   </article>;
 }
 
@@ -139,7 +133,7 @@ function Explained({ app, findings }: { app: AppRef; findings: Finding[] }) {
 export function Timeline({ app, events, off }: { app: AppRef; events: Event[]; off?: string | null }) {
   if (!events.length) return <p class="note">Nothing is known yet.</p>;
   const mark = (e: Event): State => e.state === "bad" ? "ill" : e.state === "counts" ? "counts" : e.state === "explained" ? "explained" : e.state === "paused" ? "paused" : e.state === "busy" ? "busy" : "well";
-  return <ol class="timeline">{events.map((e, i) => <li key={i}><Mark state={mark(e)} /><div><span class="when">{e.at !== null && clock(e.at)}</span> {e.object ? <a class="object" href={objectUrl(app, e.object)}>{e.text}</a> : e.text} {e.actor && <span class="by">{e.actor}</span>}
+  return <ol class="timeline">{events.map((e, i) => <li key={i}><Mark state={mark(e)} /><div><span class="when">{e.at !== null && clock(e.at)}</span> {e.text} {e.actor && <span class="by">{e.actor}</span>}
     {e.id !== undefined && off !== undefined && i > 0 && <Button kind="quiet" off={off} label={`Roll back to ${e.revision}`} onClick={() => plan("rollback", [app], { id: e.id })}>Roll back…</Button>}</div></li>)}</ol>;
 }
 
@@ -206,11 +200,7 @@ type TreeLine = { node: Node; depth: number } | { fold: string; nodes: Node[]; d
 function Objects({ app, d }: { app: AppRef; d: Detail }) {
   const tree = useLoaded<{ nodes?: TreeNode[] }>(d.v, () => argo(`applications/${encodeURIComponent(app[1])}/resource-tree?${query({ appNamespace: app[0] })}`));
   const [open, setOpen] = useState<Set<string>>(new Set());
-  const [chosen, setChosen] = useState<Map<string, ObjectRef>>(new Map());
   const [text, setText] = useState("");
-  const refusal = d.can.sync ?? (mayWrite() ? null : "There is no fresh news, or this page is read-only.");
-  const own = useMemo(() => new Set(d.objects.map((o) => `${o.group}/${o.kind}/${o.namespace}/${o.name}`)), [d]);
-  const pick = (n: Node) => setChosen((old) => { const next = new Map(old); if (!next.delete(n.id)) next.set(n.id, { group: n.group, kind: n.kind, namespace: n.namespace, name: n.name }); return next; });
   void news.value;
   const top = useMemo(() => build(d.objects, tree.value?.nodes ?? [], d.findings), [d, tree.value]);
   const lines = useMemo(() => {
@@ -241,10 +231,9 @@ function Objects({ app, d }: { app: AppRef; d: Detail }) {
       const n = line.node;
       return <div class="trow" role="listitem" key={n.id} style={{ paddingLeft: `${line.depth * 22 + 8}px` }}>
         {n.kids.length ? <button class="twist" aria-label={`What ${n.name} owns`} onClick={() => flip(n.id)}>▸</button> : <span class="twist" />}
-        {own.has(n.id) && <input type="checkbox" checked={chosen.has(n.id)} onChange={() => pick(n)} aria-label={`Select ${n.kind} ${n.name}`} />}<Mark state={n.state} /><a class="object" href={objectUrl(app, n)}><span class="kind">{n.kind}</span> {n.namespace && n.namespace !== d.dest ? n.namespace + "/" : ""}{n.name}</a>
+        <Mark state={n.state} /><a class="object" href={objectUrl(app, n)}><span class="kind">{n.kind}</span> {n.namespace && n.namespace !== d.dest ? n.namespace + "/" : ""}{n.name}</a>
         <span class="tstate">{n.prune ? "left Git" : n.sync === "OutOfSync" ? "OutOfSync" : ""} {n.health && n.health !== "Healthy" ? n.health : ""} <span class="muted">{n.state === "ill" ? n.message : n.kids.length ? `${n.kids.length} below` : ""}</span></span></div>;
     }} />
-    {chosen.size > 0 && <div class="selection" role="region" aria-label="Selection"><b>{chosen.size} selected</b><Button off={refusal} onClick={() => planOn("sync", app, [...chosen.values()])}>Sync these: plan</Button><button class="quiet" onClick={() => setChosen(new Map())}>Clear</button></div>}
     {!lines.length && <p class="note">{text ? "No object matches." : "It has no objects yet."}</p>}</section>;
 }
 export { Command };

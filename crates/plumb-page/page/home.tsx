@@ -16,7 +16,7 @@ export function Home() {
   const at = home.value;
   if (!at) {
     return homeError.value
-      ? <div class="note bad" role="alert"><p>{homeError.value}</p><button onClick={() => void loadHome().catch(() => {})}>Try again</button></div>
+      ? <div class="note bad" role="alert"><p>{homeError.value}</p><button onClick={loadHome}>Try again</button></div>
       : <p class="note loading" role="status">Loading…</p>;
   }
   const wall = place.value.params.has("wall");

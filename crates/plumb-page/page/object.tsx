@@ -3,10 +3,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refused, argo, own, query } from "./api";
 import { mayWrite } from "./store";
 import { clock } from "./time";
-import type { AppRef, Detail, ObjectRef, TreeNode, Users } from "./types";
+import type { AppRef, Detail, ObjectRef, TreeNode } from "./types";
 import { managed } from "./app";
 import { planOn } from "./plan";
-import { Ago, Button, Command, Mark, Name, ObjectLink, Panel, Tabs, copy, objectName, useLoaded } from "./ui";
+import { Ago, Button, Mark, Panel, Tabs, copy, objectName, useLoaded } from "./ui";
 import { appUrl, go, objectUrl, param, withParams } from "./url";
 import { VList } from "./vlist";
 import { diff, lines, owners, type DiffLine } from "./yaml";
@@ -28,8 +28,6 @@ export function ObjectScreen({ app, o }: { app: AppRef; o: ObjectRef }) {
   const counted = findings.filter((f) => f.counts);
   const tabs: [string, string][] = [["diff", "Difference"], ["live", "Live"], ["git", "Git"], ["events", "Events"]];
   if (withPods.has(o.kind)) tabs.push(["logs", "Logs"]);
-  tabs.push(["users", "Used by"]);
-  const paused = detail.value?.pauses.find((p) => objectName(p.object) === objectName(o) && p.object.group === o.group);
   return <div class="app">
     <header class="apphead"><p class="crumbs"><a href="applications">Apps</a> / <a href={appUrl(app)}>{app[1]}</a></p>
       <h1><span class="kind">{o.kind}</span> {o.namespace ? o.namespace + "/" : ""}{o.name}</h1>
@@ -37,9 +35,8 @@ export function ObjectScreen({ app, o }: { app: AppRef; o: ObjectRef }) {
         {counted.length > 0 && <span class="counts">{counted.map((f) => f.class).join(", ")}: {counted[0]!.evidence[0]} </span>}{!counted.length && known?.sync === "Synced" && "It is as Git says. "}</p>
       <div class="actions bar">
         {known && <Button off={off("sync")} onClick={() => planOn("sync", app, [o])}>Sync this: plan</Button>}
-        {known && (paused ? <Button off={off("resume")} onClick={() => planOn("resume", app, [o])}>Resume…</Button> : <Button off={off("pause")} onClick={() => planOn("pause", app, [o])}>Pause…</Button>)}
         {restarts.has(o.kind) && <Button off={off("restart")} onClick={() => planOn("restart", app, [o])}>Restart…</Button>}
-        <details class="menu"><summary>Copy as command</summary><div><button onClick={() => copy(diffCommand(app), "Command copied.")}>{diffCommand(app)}</button>{[["get", "-o yaml"], ["describe", ""], ...(withPods.has(o.kind) ? [["logs", ""]] : []), ["edit", ""]].map(([verb, rest]) =>
+        <details class="menu"><summary>kubectl</summary><div>{[["get", "-o yaml"], ["describe", ""], ...(withPods.has(o.kind) ? [["logs", ""]] : []), ["edit", ""]].map(([verb, rest]) =>
           <button key={verb} onClick={() => copy(kubectl(o, verb!, rest!), "Command copied.")}>{kubectl(o, verb!, rest!)}</button>)}
           <hr /><Button kind="danger" off={off("delete-object")} onClick={() => planOn("delete-object", app, [o])}>Delete…</Button></div></details>
       </div></header>
@@ -49,19 +46,17 @@ export function ObjectScreen({ app, o }: { app: AppRef; o: ObjectRef }) {
     {tab === "live" && <Panel of={whole}>{(object) => <Yaml value={withoutManaged(object)} />}</Panel>}
     {tab === "git" && <Panel of={pair} empty={pair.value?.git === null && "Git does not have this object."}>{({ git }) => <Yaml value={git} />}</Panel>}
     {tab === "events" && <Events app={app} o={o} />}
-    {tab === "users" && <UsedBy app={app} o={o} />}
     {tab === "logs" && <Logs app={app} o={o} refusal={detail.value?.can.logs ?? null} />}
   </div>;
 }
 
-const diffCommand = (app: AppRef) => `plumb app diff ${app[1]}`;
 const kubectl = (o: ObjectRef, verb: string, rest: string) => `kubectl ${o.namespace ? `-n ${o.namespace} ` : ""}${verb} ${verb === "logs" && o.kind === "Pod" ? "" : o.kind.toLowerCase() + (o.group ? "." + o.group : "") + "/"}${o.name}${rest ? " " + rest : ""}`;
 function withoutManaged(object: any) { const copied = structuredClone(object); delete copied?.metadata?.managedFields; return copied; }
 
 function Yaml({ value }: { value: any }) {
   const all = useMemo(() => lines(value), [value]);
   return <section><div class="toolbar"><span class="small">Values of Secrets are never shown.</span><button class="quiet" onClick={() => copy(all.map((l) => "  ".repeat(l.indent) + l.text).join("\n"))}>Copy</button></div>
-    <div class="code" tabIndex={0}><VList count={all.length} height={20} label="YAML" row={(i) => <div class="cl" role="listitem" key={i}><span class="no">{i + 1}</span><span>{"  ".repeat(all[i]!.indent)}{all[i]!.text}</span></div>} /></div></section>;
+    <div class="code"><VList count={all.length} height={20} label="YAML" row={(i) => <div class="cl" role="listitem" key={i}><span class="no">{i + 1}</span><span>{"  ".repeat(all[i]!.indent)}{all[i]!.text}</span></div>} /></div></section>;
 }
 
 function Difference({ git, live, whole, fields }: { git: any; live: any; whole: any; fields: Map<string, string> }) {
@@ -88,7 +83,7 @@ function Difference({ git, live, whole, fields }: { git: any; live: any; whole: 
   const has = shown.some((line) => line.mark === "-" || line.mark === "+" || fields.size);
   return <section><div class="toolbar"><label class="check"><input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /> Show equal lines and what only the cluster has</label></div>
     {!has && !all && <p class="note calmnote"><Mark state="well" /> Every field that Git sets is equal in the cluster.</p>}
-    <div class="code diff" tabIndex={0}>{shown.slice(0, 3000).map((line, i) => {
+    <div class="code diff">{shown.slice(0, 3000).map((line, i) => {
       if (line.gap !== undefined) return <button class="cl gap" key={i} onClick={() => setAll(true)}>{line.gap} lines</button>;
       const klass = fields.get(line.path), who = line.mark === "+" || line.mark === "~" ? owner(line.path) : null;
       return <div key={i} class={`cl m${line.mark === "-" ? "old" : line.mark === "+" ? "new" : line.mark === "~" ? "only" : ""}`}><span class="sign">{line.mark === "~" ? " " : line.mark}</span><span class="txt">{"  ".repeat(line.indent)}{line.text}</span>
@@ -106,16 +101,6 @@ function Events({ app, o }: { app: AppRef; o: ObjectRef }) {
   });
   return <Panel of={events} empty={events.value?.length === 0 && "There are no events. Kubernetes keeps them for an hour."}>{(list) => <ol class="timeline">{list.map((e, i) => <li key={i}><Mark state={e.type === "Warning" ? "counts" : "well"} />
     <div><span class="when">{(e.lastTimestamp ?? e.eventTime) && <Ago at={Date.parse(e.lastTimestamp ?? e.eventTime) / 1000} />}</span> <b>{String(e.reason ?? "")}</b> {String(e.message ?? "")} {e.count > 1 && <span class="tag">{e.count} times</span>}</div></li>)}</ol>}</Panel>;
-}
-
-function UsedBy({ app, o }: { app: AppRef; o: ObjectRef }) {
-  const part = (text: string) => encodeURIComponent(text || "-");
-  const users = useLoaded<Users>(objectName(o), () => own<Users>(`apps/${app.map(encodeURIComponent).join("/")}/o/${part(o.group)}/${part(o.kind)}/${part(o.namespace)}/${part(o.name)}/users`));
-  return <Panel of={users}>{({ users: list, hidden }) => <section class="users">
-    {!list.length && <p class="note calmnote"><Mark state="explained" /> Nothing that plumb can see refers to it by name.</p>}
-    {list.length > 0 && <ul class="list">{list.map((u) => <li key={objectName(u)}><div><ObjectLink app={u.app ?? app} o={u} />{u.app && <> of <Name app={u.app} /></>}</div></li>)}</ul>}
-    {hidden > 0 && <p class="note">{hidden === 1 ? "1 object" : `${hidden} objects`} of apps that you may not see use it, too.</p>}
-    <p class="small">References by name in other objects of the cluster. A program may use it without such a reference. For what left Git, this command reads all objects:</p><Command text="plumb orphans" /></section>}</Panel>;
 }
 
 interface LogLine { at: string; pod: string; text: string }
@@ -172,12 +157,12 @@ function Logs({ app, o, refusal }: { app: AppRef; o: ObjectRef; refusal: string 
   if (refusal) return <p class="note bad">{refusal}</p>;
   const pods = new Set(all.map((line) => line.pod)).size;
   return <section class="logs"><div class="toolbar"><input type="search" class="find" placeholder="Find in the log" aria-label="Find in the log" value={text} onInput={(e) => setText(e.currentTarget.value)} spellcheck={false} />
-    <span class="small" role="status">{state.replace(/[.…]?$/, ".")} {text ? `${found.length} of ${all.length} lines` : `${all.length} lines`}{pods > 1 && ` of ${pods} pods`}</span>
+    <span class="small" role="status">{state}. {text ? `${found.length} of ${all.length} lines` : `${all.length} lines`}{pods > 1 && ` of ${pods} pods`}</span>
     <label class="inline">Container <input value={container} placeholder="the first" onChange={(e) => go(withParams({ container: e.currentTarget.value }), true)} spellcheck={false} /></label>
     <label class="check"><input type="checkbox" checked={previous} onChange={(e) => setPrevious(e.currentTarget.checked)} /> Previous container</label>
     <button class="quiet" onClick={() => copy(found.map((l) => `${l.at} ${l.pod} ${l.text}`).join("\n"), "Log copied.")}>Copy</button></div>
     {!all.length && state === "Following" && <p class="note">The log is empty so far.</p>}
-    <div class="code" tabIndex={0}><VList count={found.length} height={20} label="Log" row={(i) => { const line = found[i]!; return <div class="cl" role="listitem" key={i}><span class="when">{line.at.slice(11, 19)}</span>{pods > 1 && <span class="pod">{line.pod.slice(-8)}</span>}<span class={/error|fatal|panic/i.test(line.text) ? "ill" : ""}>{line.text}</span></div>; }} /></div>
+    <div class="code"><VList count={found.length} height={20} label="Log" row={(i) => { const line = found[i]!; return <div class="cl" role="listitem" key={i}><span class="when">{line.at.slice(11, 19)}</span>{pods > 1 && <span class="pod">{line.pod.slice(-8)}</span>}<span class={/error|fatal|panic/i.test(line.text) ? "ill" : ""}>{line.text}</span></div>; }} /></div>
     {!following && all.length > 0 && <button class="jump" onClick={() => { setFollowing(true); }}>Follow the end</button>}</section>;
 }
 export { objectUrl };

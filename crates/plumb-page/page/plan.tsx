@@ -14,14 +14,14 @@ export const planOn = (verb: string, app: AppRef, objects: ObjectRef[]) => plan(
 
 const titles: Record<string, string> = {
   sync: "Sync", refresh: "Refresh", pause: "Pause", resume: "Resume", terminate: "Terminate the sync", rollback: "Roll back",
-  delete: "Delete the app", restart: "Restart", "delete-object": "Delete the object", "confirm-deletion": "Confirm deletions",
+  delete: "Delete the app", restart: "Restart", "delete-object": "Delete the object",
 };
 const done: Record<string, string> = {
   sync: "Sync of", refresh: "Refreshed", pause: "Paused", resume: "Resumed", terminate: "Terminated the sync of", rollback: "Rolling back",
-  delete: "Deleting", restart: "Restarting in", "delete-object": "Deleted an object of", "confirm-deletion": "Confirmed the deletions of",
+  delete: "Deleting", restart: "Restarting in", "delete-object": "Deleted an object of",
 };
 /** What undoes a verb at once. */
-const opposite: Record<string, string> = { pause: "resume", resume: "pause" };
+const opposite: Record<string, string> = { pause: "resume" };
 
 export function PlanSheet() {
   const asked = wish.value;
@@ -67,7 +67,7 @@ function Open({ asked }: { asked: Wish }) {
     const names = good.length === 1 ? good[0]!.app[1] : `${good.length} apps`;
     const back = opposite[asked.verb];
     const end = asked.verb === "sync" ? (options.dryRun ? " is tried: the result is under Sync." : " started.") : ".";
-    say(`${done[asked.verb]} ${names}${end}`, back ? { name: "Undo", run: () => plan(back, asked.apps, asked.options.objects ? { objects: asked.options.objects } : {}) } : undefined);
+    say(`${done[asked.verb]} ${names}${end}`, back ? { name: "Undo", run: () => plan(back, asked.apps) } : undefined);
     close();
   };
   const one = good.length === 1 ? good[0]! : null;
@@ -85,7 +85,7 @@ function Open({ asked }: { asked: Wish }) {
       <footer>
         {one?.undo && <p class="undo">{one.undo}</p>}
         <button type="button" class="quiet" onClick={close}>Cancel</button>
-        {!me.value?.readOnly && <button type="submit" class={asked.verb.startsWith("delete") || asked.verb === "confirm-deletion" || needs ? "danger" : "primary"} aria-disabled={off ? "true" : undefined}>
+        {!me.value?.readOnly && <button type="submit" class={asked.verb.startsWith("delete") || needs ? "danger" : "primary"} aria-disabled={off ? "true" : undefined}>
           {busy ? "Working…" : one ? one.button : `${titles[asked.verb]} ${good.length} apps`}</button>}
       </footer>
       {stale && <p class="note bad">There is no news from the server, so nothing can be done now.</p>}
@@ -96,11 +96,9 @@ function Open({ asked }: { asked: Wish }) {
 function Options({ verb, options, set }: { verb: string; options: Record<string, unknown>; set: (change: Record<string, unknown>) => void }) {
   const box = (name: string, label: string) => <label class="check"><input type="checkbox" checked={options[name] === true}
     onChange={(e) => set({ [name]: e.currentTarget.checked })} /> {label}</label>;
-  const objects = (options.objects as ObjectRef[] | undefined) ?? [];
   if (verb === "sync") {
     return <div class="options">{box("prune", "Prune: delete what left Git")}{box("dryRun", "Dry run: change nothing")}
-      <label class="inline">Revision <input placeholder="as the app follows" value={String(options.revision ?? "")} onInput={(e) => set({ revision: e.currentTarget.value.trim() })} spellcheck={false} /></label>
-      {objects.length > 0 && <span class="small">Only {objects.length === 1 ? objectName(objects[0]!) : `${objects.length} objects`}. <button type="button" class="quiet" onClick={() => set({ objects: [] })}>All objects</button></span>}</div>;
+      <label class="inline">Revision <input placeholder="as the app follows" value={String(options.revision ?? "")} onInput={(e) => set({ revision: e.currentTarget.value.trim() })} spellcheck={false} /></label></div>;
   }
   if (verb === "refresh") return <div class="options">{box("hard", "Hard: read Git without caches")}</div>;
   if (verb === "delete") return <div class="options">{box("cascade", "Delete its objects, too")}</div>;
@@ -114,16 +112,16 @@ function Options({ verb, options, set }: { verb: string; options: Record<string,
   return null;
 }
 
-const marks: Record<string, "counts" | "ill" | "explained" | "busy"> = { apply: "busy", create: "busy", hook: "busy", delete: "ill", keep: "explained", restart: "busy", pause: "explained", resume: "busy" };
+const marks: Record<string, "counts" | "ill" | "explained" | "busy"> = { apply: "busy", delete: "ill", keep: "explained", restart: "busy" };
 
 function OnePlan({ p, many }: { p: Plan; many: boolean }) {
   const [all, setAll] = useState(false);
-  const shown = all ? p.steps : p.steps.slice(0, many ? 4 : 14);
+  const shown = all ? p.steps : p.steps.slice(0, many ? 4 : 12);
   const waves = new Set(p.steps.map((step) => step.wave)).size > 1;
   return <section>
     {many && <h3>{p.app[1]}</h3>}
     {p.hurdle && <p class="note bad" role="alert">{p.hurdle}</p>}
-    {shown.length > 0 && <ol class="steps">{shown.map((step: Step) => <li key={step.what + objectName(step) + step.why}>
+    {shown.length > 0 && <ol class="steps">{shown.map((step: Step) => <li key={objectName(step)}>
       <Mark state={marks[step.what] ?? "busy"} /><b class={`what ${step.what}`}>{step.what}</b> <span>{objectName(step)}</span>
       {waves && <span class="tag">wave {step.wave}</span>}{step.why && <p>{step.why}</p>}</li>)}</ol>}
     {p.steps.length > shown.length && <button type="button" class="quiet" onClick={() => setAll(true)}>{p.steps.length - shown.length} more</button>}

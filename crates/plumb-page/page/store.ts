@@ -27,7 +27,7 @@ let failures = 0;
 let waiting: ReturnType<typeof setTimeout> | undefined;
 let pending: { rows: unknown[][]; gone: [string, string][] }[] | null = null;
 
-export const isStale = () => loggedOut.value || broken.value !== null || (news.value > 0 && Date.now() - news.value > 12_000 && now.value > 0);
+export const isStale = () => broken.value !== null || (news.value > 0 && Date.now() - news.value > 12_000 && now.value > 0);
 export const mayWrite = () => !isStale() && !loggedOut.value && me.value?.readOnly === false;
 
 export function say(text: string, action?: { name: string; run: () => void }) {
@@ -93,21 +93,16 @@ export async function loadHome() {
   homeAsked = Date.now();
   try {
     const answer = await own<Home>("home");
-    batch(() => {
-      home.value = answer;
-      homeError.value = "";
-      news.value = Date.now();
-      if (answer.me) { me.value = answer.me; noteServerTime(answer.me.now); }
-    });
+    batch(() => { home.value = answer; homeError.value = ""; news.value = Date.now(); });
     if (!token) token = answer.token;
     document.title = answer.things ? `${answer.things} wrong · plumb` : "All is well · plumb";
     icon(answer.things > 0);
-  } catch (error) { homeError.value = (error as Error).message; throw error; }
+  } catch (error) { homeError.value = (error as Error).message; }
 }
 /** Home again, soon: many changes are one request. */
 function homeSoon() {
   if (homeTimer) return;
-  homeTimer = setTimeout(() => void loadHome().catch(() => {}), Math.max(60, 700 - (Date.now() - homeAsked)));
+  homeTimer = setTimeout(loadHome, Math.max(60, 700 - (Date.now() - homeAsked)));
 }
 
 function icon(wrong: boolean) {
@@ -171,18 +166,18 @@ let hidden: ReturnType<typeof setTimeout> | undefined;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hidden);
   if (document.hidden) hidden = setTimeout(() => { stream?.close(); stream = null; }, 30_000);
-  else if (!stream && me.value && !loggedOut.value) { follow(); void loadHome().catch(() => {}); }
+  else if (!stream && me.value && !loggedOut.value) { follow(); void loadHome(); }
 });
 
 // A page that was left may live on in the browser's memory, and its stream would hold one of six connections.
 addEventListener("pagehide", () => { stream?.close(); stream = null; clearTimeout(waiting); });
-addEventListener("pageshow", (event) => { if (event.persisted && me.value && !loggedOut.value) { follow(); void loadHome().catch(() => {}); } });
+addEventListener("pageshow", (event) => { if (event.persisted && me.value && !loggedOut.value) { follow(); void loadHome(); } });
 
 /** Starts, or starts again after a login. */
 export async function start() {
   loggedOut.value = false;
-  try { await loadHome(); } catch (error) { if (error instanceof Refused && error.status === 401) throw error; }
-  // A server that cannot tell what is wrong can still say who asks.
-  if (!me.value) { me.value = await own<Me>("me"); noteServerTime(me.value.now); }
+  me.value = await own<Me>("me");
+  noteServerTime(me.value.now);
+  await loadHome();
   follow();
 }

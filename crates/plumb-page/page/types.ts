@@ -20,7 +20,7 @@ export interface PauseEntry { app: AppRef; by: string; reason: string; until: Se
 export interface Event { at: Seconds; app: AppRef; kind: string; state: string; text: string; actor: string; id?: number; revision?: string; object?: ObjectRef }
 export interface Home {
   now: number; apps: number; wrong: number; things: number; explained: number; cards: Card[]; pauses: PauseEntry[];
-  lately: Event[]; token: string; me?: Me;
+  lately: Event[]; token: string;
 }
 export interface Finding {
   object: ObjectRef; class: string; rule: string; counts: boolean; fields: string[]; actor: string; since: Seconds;
@@ -52,7 +52,6 @@ export interface Plan {
   typed: string | null; commands: string[]; token: string;
 }
 export interface Me { user: string; readOnly: boolean; namespace: string; version: string; now: number; banner: string }
-export interface Users { users: (ObjectRef & { app: AppRef | null })[]; hidden: number }
 export interface TreeNode extends ObjectRef {
   uid: string; version: string; parentRefs?: { uid: string }[]; health?: { status: string; message: string };
   images?: string[]; createdAt?: string;

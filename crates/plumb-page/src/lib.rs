@@ -10,16 +10,14 @@ mod object_ref;
 mod trouble;
 mod row;
 mod view;
-mod timeline;
 mod lists;
 mod home;
+mod timeline;
 mod detail;
-mod git_facts;
 mod plan;
 
 pub use assets::{Asset, asset, index_html};
 pub use detail::{detail, sentences};
-pub use git_facts::{GitFacts, PlanSources};
 pub use home::{Home, home};
 pub use lists::{activity, doctor, orphans};
 pub use plan::{Plan, PlanRequest, Verb, plan};

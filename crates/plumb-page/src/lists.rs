@@ -1,6 +1,6 @@
 //! Lists over all apps: what happened lately, findings by class and kind, orphans.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use plumb_core::drift::DriftClass;
@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::object_ref::object_ref;
 use crate::row::Row;
-use crate::timeline::recent_state;
 use crate::trouble::{Sort, short, time};
 
 /// Most places that a group of findings names.
@@ -41,35 +40,14 @@ pub(crate) fn lately<'r>(rows: impl Iterator<Item = &'r Row>, most: usize) -> Ve
 }
 
 /// What happened, over all apps.
-pub fn activity<'r>(
-    rows: impl Iterator<Item = &'r Row>,
-    reports: impl Iterator<Item = (&'r Row, &'r DriftReport)>,
-) -> Value {
-    let mut entries = lately(rows, MOST);
-    let mut known: BTreeSet<(i64, String)> = BTreeSet::new();
-    for entry in &entries {
-        // A sync and what is still so is there once.
-        known.insert((entry["at"].as_i64().unwrap_or(0), entry["app"].to_string()));
-    }
-    for (row, report) in reports {
-        let app = json!([row.id.namespace, row.id.name]);
-        let fresh =
-            report.recent.iter().filter(|event| !known.contains(&(event.at.as_second(), app.to_string())));
-        entries.extend(fresh.map(|event| {
-            let (kind, state) = recent_state(event);
-            json!({"at": time(Some(event.at)), "app": app, "kind": kind, "state": state, "text": short(&event.text),
-                   "actor": short(&event.actor)})
-        }));
-    }
-    entries.sort_by_key(|entry| std::cmp::Reverse(entry["at"].as_i64()));
-    entries.truncate(MOST);
-    json!({"entries": entries})
+pub fn activity<'r>(rows: impl Iterator<Item = &'r Row>) -> Value {
+    json!({"entries": lately(rows, MOST)})
 }
 
 /// All findings by class and kind. Those that count come first, the gravest class first.
 pub fn doctor<'r>(reports: impl Iterator<Item = (&'r Row, &'r DriftReport)>) -> Value {
     struct Group {
-        apps: BTreeSet<String>,
+        apps: std::collections::BTreeSet<String>,
         places: Vec<Value>,
         findings: usize,
         fix: String,
@@ -82,7 +60,7 @@ pub fn doctor<'r>(reports: impl Iterator<Item = (&'r Row, &'r DriftReport)>) -> 
             let gravity = u8::MAX - class.map_or(0, DriftClass::severity);
             let group = (!finding.counts, gravity, finding.class.clone(), finding.kind.clone());
             let group = groups.entry(group).or_insert_with(|| Group {
-                apps: BTreeSet::new(),
+                apps: std::collections::BTreeSet::new(),
                 places: Vec::new(),
                 findings: 0,
                 fix: finding.fix.as_ref().map(|fix| short(&fix.text)).unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! What happened to one app, the latest first, as far as the Application and its report know it now.
 
 use jiff::Timestamp;
-use plumb_crd::{Application, DriftReport, RecentEvent};
+use plumb_crd::{Application, DriftReport};
 use serde_json::{Value, json};
 
 use crate::object_ref::object_ref;
@@ -21,7 +21,7 @@ fn entry(at: Timestamp, kind: &str, state: &str, text: &str, actor: &str) -> Ent
     Entry { at, value }
 }
 
-/// The entries. Long because it has one part for each place that knows what happened.
+/// The entries.
 pub fn timeline(app: &Application, report: Option<&DriftReport>) -> Vec<Value> {
     let mut entries: Vec<Entry> = Vec::new();
     for past in &app.status.history {
@@ -72,10 +72,6 @@ pub fn timeline(app: &Application, report: Option<&DriftReport>) -> Vec<Value> {
         entry.value["object"] = object_ref(&object.key());
         entries.push(entry);
     }
-    if let Some(report) = report {
-        let news = report.recent.iter().filter(|event| !is_shown_already(app, report, event));
-        entries.extend(news.map(of_recent));
-    }
     if let (Some(pause), Some(at)) = (pause_of(app), app.paused_at) {
         entries.push(entry(at, "pause", "paused", &pause.reason, pause.by.as_deref().unwrap_or_default()));
     }
@@ -84,49 +80,6 @@ pub fn timeline(app: &Application, report: Option<&DriftReport>) -> Vec<Value> {
     }
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.at));
     entries.into_iter().take(MOST).map(|entry| entry.value).collect()
-}
-
-/// What came is shown by what is, and a sync by the history.
-fn is_shown_already(app: &Application, report: &DriftReport, event: &RecentEvent) -> bool {
-    let near = |at: Timestamp| at.duration_since(event.at).as_secs().abs() <= 1;
-    match event.what.as_str() {
-        "drift" if !event.over => report.findings.iter().any(|finding| {
-            finding.since.is_some() && finding.class == event.class && Some(finding.key()) == event.key()
-        }),
-        "health" if !event.over => {
-            report.health.iter().any(|object| object.since.is_some() && Some(object.key()) == event.key())
-        }
-        "pause" if !event.over => {
-            event.key() == Some(Application::key(&app.id()))
-                && pause_of(app).is_some()
-                && app.paused_at.is_some()
-        }
-        "sync" | "sync-failed" => {
-            let last = app.status.operation_state.as_deref().and_then(|state| state.finished_at);
-            last.is_some_and(near) || app.status.history.iter().any(|past| near(past.deployed_at))
-        }
-        _ => false,
-    }
-}
-
-fn of_recent(event: &RecentEvent) -> Entry {
-    let (kind, state) = recent_state(event);
-    let mut entry = entry(event.at, kind, state, &event.text, &event.actor);
-    if let Some(key) = event.key() {
-        entry.value["object"] = object_ref(&key);
-    }
-    entry
-}
-
-/// How an event is shown: its kind and its state.
-pub(crate) fn recent_state(event: &RecentEvent) -> (&str, &'static str) {
-    match (event.what.as_str(), event.over) {
-        ("sync-failed", _) => ("sync", "bad"),
-        ("drift", false) => ("drift", "counts"),
-        ("health", false) => ("health", "bad"),
-        ("pause", false) => ("pause", "paused"),
-        (what, _) => (what, "ok"),
-    }
 }
 
 #[cfg(test)]
@@ -155,49 +108,6 @@ mod tests {
             "drift" "counts" "LiveEdit Deployment payments /spec/replicas" ("alice (kubectl)")
             "sync" "bad" "sync failed: one object failed" ("bob")
             "sync" "ok" "synced to 3f2c9d1 in 4 s" ("plumb")"#]]
-        .assert_eq(&lines.join("\n"));
-    }
-
-    #[test]
-    fn what_came_and_went_is_shown_once() {
-        let status =
-            json!({"history": [{"id": 3, "revision": "3f2c9d1", "deployedAt": "2026-11-15T02:41:07Z"}]});
-        let mut report = report("a", json!([live_edit()]), json!([]));
-        let event = |at: &str, what: &str, over: bool, text: &str| RecentEvent {
-            at: at.parse().unwrap(),
-            what: what.to_owned(),
-            over,
-            class: "LiveEdit".to_owned(),
-            group: "apps".to_owned(),
-            kind: "Deployment".to_owned(),
-            namespace: "pay".to_owned(),
-            name: "payments".to_owned(),
-            text: text.to_owned(),
-            ..RecentEvent::default()
-        };
-        report.recent = vec![
-            event("2026-11-15T03:01:12Z", "drift", false, "the finding that is there now"),
-            event("2026-11-15T02:50:00Z", "drift", true, "LiveEdit Deployment payments is gone"),
-            event("2026-11-15T02:49:00Z", "health", true, "Deployment payments is no longer Degraded"),
-            RecentEvent::sync(
-                "2026-11-15T02:41:07Z".parse().unwrap(),
-                false,
-                "plumb",
-                "a sync of the history",
-            ),
-            RecentEvent::sync("2026-11-15T02:30:00Z".parse().unwrap(), true, "bob", "the sync failed"),
-        ];
-        let entries = timeline(&app("a", status), Some(&report));
-        let lines: Vec<String> = entries
-            .iter()
-            .map(|entry| format!("{} {} {}", entry["kind"], entry["state"], entry["text"]))
-            .collect();
-        expect![[r#"
-            "drift" "counts" "LiveEdit Deployment payments /spec/replicas"
-            "drift" "ok" "LiveEdit Deployment payments is gone"
-            "health" "ok" "Deployment payments is no longer Degraded"
-            "sync" "ok" "synced to 3f2c9d1"
-            "sync" "bad" "the sync failed""#]]
         .assert_eq(&lines.join("\n"));
     }
 }

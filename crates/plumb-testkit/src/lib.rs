@@ -8,7 +8,6 @@
 //! - `line`: a line to an API server that can be cut, below TLS.
 //! - `ssh`, `https`: servers that repositories and charts are fetched from, with keys and certificates.
 //! - `SealedSecretsController`: the real one, behind a Service of a namespace.
-//! - `browser`: a real Chromium, and what a user does in it.
 //! - `proxy`: a proxy before the API server that delays, refuses, breaks, and counts.
 //!
 //! Its errors are those of `anyhow`: they are shown to the author of a test, and no code decides by them.
@@ -17,8 +16,6 @@ pub mod git;
 pub mod objects;
 pub mod cluster;
 
-#[cfg(feature = "browser")]
-pub mod browser;
 #[cfg(feature = "servers")]
 pub mod https;
 #[cfg(feature = "servers")]

@@ -38,16 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-page", &["plumb-core", "plumb-crd"]),
     (
         "plumb-server",
-        &[
-            "plumb-api",
-            "plumb-core",
-            "plumb-crd",
-            "plumb-engine",
-            "plumb-gotemplate",
-            "plumb-kube",
-            "plumb-lua",
-            "plumb-page",
-        ],
+        &["plumb-api", "plumb-core", "plumb-crd", "plumb-engine", "plumb-kube", "plumb-lua", "plumb-page"],
     ),
     (
         "plumb-web",

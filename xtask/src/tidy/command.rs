@@ -10,7 +10,7 @@ use super::reading::Tree;
 use super::violation::Violation;
 use super::{
     arrows, columns, file_length, function_length, generated, links, mod_files, module_names, modules,
-    promises, reachable, summary, visibility, words,
+    reachable, summary, visibility, words,
 };
 
 /// How to run the rules.
@@ -46,7 +46,6 @@ const RULES: &[Rule] = &[
     ("columns", Check::More(columns::check)),
     ("links", Check::More(links::check)),
     ("summary", Check::More(summary::check)),
-    ("promises", Check::More(promises::check)),
 ];
 
 /// Runs all rules. Returns how many hold (apart from the baseline) and every violation.

@@ -12,7 +12,6 @@ mod links;
 mod mod_files;
 mod module_names;
 mod modules;
-mod promises;
 mod reachable;
 mod reading;
 mod summary;

@@ -1,7 +1,7 @@
 //! `clusterDecisionResource`: clusters that another object names.
 
 use plumb_crd::application_set::ClusterDecisionResourceGenerator;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::clusters::IN_CLUSTER_SERVER;
 use super::entry::Context;
@@ -42,11 +42,11 @@ pub(super) fn params(
     }
     let list_key =
         if field("statusListKey").is_empty() { "clusters".to_owned() } else { field("statusListKey") };
+    let decisions = decisions(&found, &list_key)?;
     let match_key = field("matchKey");
     if match_key.is_empty() {
         return Ok(Vec::new());
     }
-    let decisions = decisions(&found, &list_key)?;
     of_decisions(context, generator, &decisions, &match_key)
 }
 
@@ -65,8 +65,7 @@ fn is_wanted(generator: &ClusterDecisionResourceGenerator, object: &Json) -> boo
 fn decisions(objects: &[Json], list_key: &str) -> Result<Vec<Json>, GenerationError> {
     let mut all = Vec::new();
     for object in objects {
-        let status = object.get("status").filter(|status| **status != json!(null) && **status != json!({}));
-        let Some(status) = status else { continue };
+        let Some(status) = object.get("status").filter(|status| !status.is_null()) else { continue };
         let Some(list) = status.get(list_key).and_then(Json::as_array) else {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             return Err(GenerationError::generation(format!(
@@ -87,9 +86,7 @@ fn of_decisions(
     let clusters = context.facts.clusters()?;
     let mut sets = Vec::new();
     for decision in decisions {
-        let wanted = decision.get(match_key).filter(|value| !value.is_null());
-        let Some(wanted) = wanted.map(|value| Data::from_object(value).shown()) else { continue };
-        let wanted = wanted.as_str();
+        let Some(wanted) = decision.get(match_key).and_then(Json::as_str) else { continue };
         let known =
             clusters.iter().find(|cluster| cluster.name == wanted).map(|cluster| cluster.server.as_str());
         let Some(server) = known.or((wanted == "in-cluster").then_some(IN_CLUSTER_SERVER)) else { continue };
@@ -98,7 +95,7 @@ fn of_decisions(
             ("server".to_owned(), Data::from(server)),
         ]);
         for (key, value) in decision.as_object().into_iter().flatten() {
-            params.insert(key.clone(), Data::Text(Data::from_object(value).shown()));
+            params.insert(key.clone(), Data::Text(Data::from_json(value).shown()));
         }
         // These values are not rendered.
         values::insert(context.is_go(), generator.values.clone(), &mut params);

@@ -56,7 +56,7 @@ pub(crate) fn transform(
     let mut produced = Vec::new();
     for kind in kinds(rendered) {
         let template = template::merged(&context.set.spec.template, kind.template())?;
-        let params = run(context, &kind)?;
+        let params = run(context, &kind, &template)?;
         if params.len() > MAX_SETS {
             let count = params.len();
             return Err(GenerationError::generation(format!(
@@ -125,11 +125,15 @@ fn kinds(entry: &ApplicationSetGenerator) -> Vec<Kind<'_>> {
     kinds
 }
 
-fn run(context: &Context<'_>, kind: &Kind<'_>) -> Result<Vec<Params>, GenerationError> {
+fn run(
+    context: &Context<'_>,
+    kind: &Kind<'_>,
+    template: &ApplicationSetTemplate,
+) -> Result<Vec<Params>, GenerationError> {
     match kind {
         Kind::List(list) => list::params(context, list),
         Kind::Clusters(generator) => clusters::params(context, generator),
-        Kind::Git(generator) => git::params(context, generator),
+        Kind::Git(generator) => git::params(context, generator, &template.spec.project),
         Kind::Scm(generator) => provider::repositories(context, generator),
         Kind::Decision(generator) => decision::params(context, generator),
         Kind::PullRequest(generator) => provider::pull_requests(context, generator),
@@ -158,13 +162,10 @@ pub(super) fn interpolate(
             if let Some(template) = generator.remove("template") {
                 kept.push((kind.clone(), "template", template));
             }
-            let is_known = |name: &str| {
-                matches!(
-                    name,
-                    "clusters" | "git" | "scmProvider" | "pullRequest" | "plugin" | "clusterDecisionResource"
-                )
-            };
+            let is_known =
+                |name: &str| matches!(name, "clusters" | "git" | "scmProvider" | "pullRequest" | "plugin");
             if is_known(kind)
+                && context.is_go()
                 && let Some(values) = generator.remove("values")
             {
                 let values = preresolve(context, &values, params).map_err(failed)?;
@@ -183,29 +184,19 @@ pub(super) fn interpolate(
     ApplicationSetGenerator::read(&rendered).map_err(|error| failed(error.to_string()))
 }
 
-/// A value that only needs known parameters is rendered now; any other is left to the generator itself. Keys are not
-/// rendered.
+/// A value that only needs known parameters is rendered now; any other is left to the generator itself.
 fn preresolve(context: &Context<'_>, values: &Json, params: &Params) -> Result<Json, String> {
-    let session = match &context.renderer.engine {
-        Engine::Flat => context.renderer.session(params)?,
-        Engine::Go(options) => {
-            let other = options.iter().filter(|option| !option.starts_with("missingkey=")).cloned();
-            let strict: Vec<String> = other.chain(["missingkey=error".to_owned()]).collect();
-            context.renderer.go_session(params, &strict)?
-        }
-    };
-    let is_missing =
-        |error: &str| error.contains("map has no entry for key") || error.contains("can't evaluate field");
+    let session = context.renderer.go_session(params, &["missingkey=error".to_owned()])?;
     let mut resolved = serde_json::Map::new();
     for (key, value) in values.as_object().into_iter().flatten() {
         let text = value.as_str().unwrap_or_default();
         let rendered = match session.text(text) {
             Ok(rendered) => rendered,
-            Err(error) if is_missing(&error) => text.to_owned(),
-            Err(error) => {
+            Err(error) if error.starts_with("failed to parse") => {
                 let key = plumb_gotemplate::format::quote(key);
                 return Err(format!("failed to pre-resolve Values key {key}: {error}"));
             }
+            Err(_) => text.to_owned(),
         };
         resolved.insert(key.clone(), Json::from(rendered));
     }

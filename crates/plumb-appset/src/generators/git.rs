@@ -18,9 +18,8 @@ use crate::params::{Data, Params, flattened};
 pub(super) fn params(
     context: &Context<'_>,
     generator: &GitGenerator,
+    project: &str,
 ) -> Result<Vec<Params>, GenerationError> {
-    // As in Argo CD: the project of the set's own template, whatever a template of the generator says.
-    let project = context.set.spec.template.spec.project.as_str();
     if !project.contains("{{") {
         context.facts.project(project).map_err(|error| {
             GenerationError::from(error).during(&format!("error getting project {project}"))

@@ -29,11 +29,10 @@ pub(super) fn params(
     for item in found {
         let params: Params = item.iter().map(|(key, value)| (key.clone(), Data::from_json(value))).collect();
         let mut params = if context.is_go() { params } else { flattened(&params) };
+        values::append(context, &generator.values, &mut params)?;
         let parameters = Data::Map(BTreeMap::from([("parameters".to_owned(), Data::RawMap(input.clone()))]));
-        let asked = Data::Map(BTreeMap::from([("input".to_owned(), parameters)]));
-        params.insert("generator".to_owned(), asked);
-        values::append(context, &generator.values, &mut params)
-            .map_err(|error| error.during("error generating params"))?;
+        let generator = Data::Map(BTreeMap::from([("input".to_owned(), parameters)]));
+        params.insert("generator".to_owned(), generator);
         sets.push(params);
     }
     Ok(sets)
@@ -90,7 +89,7 @@ fn read(answer: &HttpAnswer) -> Result<Vec<serde_json::Map<String, Json>>, Strin
         let message = text("message").or(text("error")).unwrap_or(&answer.body);
         return Err(format!("API error with status code {}: {message}", answer.status));
     }
-    if answer.body.trim().is_empty() {
+    if answer.body.is_empty() {
         return Ok(Vec::new());
     }
     let body: Json =

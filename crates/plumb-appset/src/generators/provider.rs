@@ -24,7 +24,7 @@ pub(super) fn repositories(
         let mut params = Params::from([
             ("organization".to_owned(), Data::Text(repository.organization)),
             ("repository".to_owned(), Data::Text(repository.repository)),
-            ("repository_id".to_owned(), Data::from_object(&repository.repository_id)),
+            ("repository_id".to_owned(), Data::from_json(&repository.repository_id)),
             ("url".to_owned(), Data::Text(repository.url)),
             ("branchNormalized".to_owned(), Data::Text(normalize(&repository.branch))),
             ("branch".to_owned(), Data::Text(repository.branch)),
@@ -60,7 +60,7 @@ pub(super) fn pull_requests(
             ("author".to_owned(), Data::Text(pull.author)),
         ]);
         if context.is_go() {
-            params.insert("labels".to_owned(), pull.labels.map_or(Data::NoTexts, Data::Texts));
+            params.insert("labels".to_owned(), Data::Texts(pull.labels));
         }
         values::append(context, &generator.values, &mut params)
             .map_err(|error| error.during("failed to append templated values"))?;

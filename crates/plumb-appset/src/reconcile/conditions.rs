@@ -76,7 +76,7 @@ pub fn conclude(
     if let Some(shared) = &decision.shared_names {
         wanted.push(condition(SHARED_NAMES, true, "ApplicationGeneratedTwice", shared));
     }
-    if decision.ended_early {
+    if generated.is_some() {
         let kept = |kind: &str| decision.rolls_out && matches!(kind, ROLLOUT | ROLLOUT_CONFIG);
         let known = set.status.conditions.iter();
         wanted.extend(known.filter(|known| kept(&known.condition_type)).cloned());
@@ -84,7 +84,8 @@ pub fn conclude(
         wanted.extend(decision.rollout_conditions.iter().cloned());
     }
     let conditions = dated(&set.status.conditions, wanted, now);
-    let (resources, resources_count) = if decision.ended_early {
+    let keeps_resources = generated.is_some();
+    let (resources, resources_count) = if keeps_resources {
         (set.status.resources.clone(), set.status.resources_count)
     } else {
         resources(owned, max_resources)

@@ -85,10 +85,6 @@ impl Write {
 
 /// What a set writes.
 #[derive(Clone, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own about the set, in any combination"
-)]
 pub struct Decision {
     /// In the order of the names; deletions come last.
     pub writes: Vec<Write>,
@@ -107,8 +103,6 @@ pub struct Decision {
     /// True if the set rolls out in steps.
     pub rolls_out: bool,
     pub(super) rollout_conditions: Vec<ApplicationSetCondition>,
-    /// The run ended before it looked at Applications: the status keeps what it says about them.
-    pub(super) ended_early: bool,
     /// The set needs its finalizer, because its Applications are deleted in order.
     pub adds_finalizer: bool,
     /// When to look again without an event.
@@ -131,7 +125,6 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         Ok(generated) => generated,
         Err(error) => {
             decision.generation_error = fail(error.reason.name(), error.message.clone());
-            decision.ended_early = true;
             decision.application_status.clone_from(&set.status.application_status);
             decision.requeue_after = Some(RETRY);
             return decision;
@@ -139,8 +132,6 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     };
     if steps.is_some_and(<[_]>::is_empty) {
         decision.failure = fail("ApplicationSetRolloutError", "No steps defined for rollout".to_owned());
-        decision.ended_early = true;
-        decision.application_status.clone_from(&set.status.application_status);
         decision.requeue_after = Some(RETRY);
         return decision;
     }
@@ -153,10 +144,8 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         wanted = manual;
         let rollout = rollout::advance(set, steps, &wanted, &owned, &updater, situation.now);
         add_operations(&mut wanted, &rollout, &pruning);
-        let existing = rollout.statuses.iter().map(|status| status.application.as_str());
-        let issue = rollout.assignment.issue(steps, existing);
-        let progressing = rollout.progressing_step(steps.len());
-        decision.rollout_conditions = rollout_conditions(issue.as_deref(), progressing);
+        let issue = rollout.assignment.issue.as_deref();
+        decision.rollout_conditions = rollout_conditions(issue, rollout.progressing_step(steps.len()));
         decision.application_status = rollout.statuses;
     }
     wanted.retain(|application| !wrong.contains_key(name_of(application)));

@@ -50,23 +50,19 @@ pub enum RemovalStep {
     },
 }
 
-/// What to do for a set with a deletion time. Applications that its policy keeps are released at once, since Kubernetes
-/// deletes what the set still owns when it goes. Without its finalizer Kubernetes handles the rest alone.
+/// What to do for a set with a deletion time. Without its finalizer Kubernetes handles it alone.
 pub fn remove(set: &ApplicationSet, existing: &[Json], rules: &Rules, now: Timestamp) -> Removal {
     let mut removal = Removal { steps: Vec::new(), waits: false, stuck: None };
-    let has_finalizer = set.metadata.finalizers.iter().any(|finalizer| finalizer == FINALIZER);
+    if !set.metadata.finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+        return removal;
+    }
     let owned: Vec<&Json> = existing.iter().filter(|live| is_owned_by(live, set)).collect();
-    let keeps = !Policy::of(set, rules).allows_delete();
-    if keeps {
+    if !Policy::of(set, rules).allows_delete() {
         for live in &owned {
             let patch = json!({"metadata": {"ownerReferences": null}});
             removal.steps.push(RemovalStep::Release { name: name_of(live).to_owned(), patch });
         }
-    }
-    if !has_finalizer {
-        return removal;
-    }
-    if !keeps && rules.progressive_syncs && deletes_in_reverse(set) {
+    } else if rules.progressive_syncs && deletes_in_reverse(set) {
         let all: Vec<Json> = owned.iter().map(|live| (*live).clone()).collect();
         let assignment = Assignment::new(steps_of(set).unwrap_or_default(), &all);
         let last = owned.iter().filter_map(|live| Some((assignment.step(name_of(live))?, *live)));
@@ -92,32 +88,4 @@ pub fn remove(set: &ApplicationSet, existing: &[Json], rules: &Rules, now: Times
     let kept = set.metadata.finalizers.iter().filter(|finalizer| *finalizer != FINALIZER);
     removal.steps.push(RemovalStep::RemoveFinalizer { finalizers: kept.cloned().collect() });
     removal
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_policy_keeps_is_released_also_without_the_finalizer() {
-        let app = json!({"metadata": {"name": "a", "ownerReferences": [
-            {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "s", "uid": "u", "controller": true},
-        ]}});
-        let steps = |policy: &str, finalizers: &[&str]| {
-            let set = ApplicationSet::from_json(&json!({
-                "metadata": {"name": "s", "namespace": "n", "uid": "u", "finalizers": finalizers},
-                "spec": {"generators": [], "template": {"metadata": {}, "spec": {}},
-                    "syncPolicy": {"applicationsSync": policy}},
-            }))
-            .unwrap();
-            let rules = Rules::default();
-            remove(&set, std::slice::from_ref(&app), &rules, Timestamp::UNIX_EPOCH).steps
-        };
-        let patch = json!({"metadata": {"ownerReferences": null}});
-        let release = RemovalStep::Release { name: "a".to_owned(), patch };
-        assert_eq!(steps("create-only", &[]), std::slice::from_ref(&release));
-        assert_eq!(steps("sync", &[]), []);
-        let go = RemovalStep::RemoveFinalizer { finalizers: Vec::new() };
-        assert_eq!(steps("create-update", &[FINALIZER]), [release, go]);
-    }
 }

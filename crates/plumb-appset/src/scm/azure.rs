@@ -119,7 +119,7 @@ pub(super) fn pull_requests(
             branch: short(&pull["sourceRefName"]),
             target_branch: short(&pull["targetRefName"]),
             head_sha: text(&pull["lastMergeSourceCommit"]["commitId"]),
-            labels: Some(names(&pull["labels"], "name")),
+            labels: names(&pull["labels"], "name"),
             author: author.split('@').next().unwrap_or_default().to_owned(),
         }
     });

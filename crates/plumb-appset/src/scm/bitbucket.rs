@@ -124,7 +124,7 @@ pub(super) fn pull_requests(
         branch: text(&pull["source"]["branch"]["name"]),
         target_branch: text(&pull["destination"]["branch"]["name"]),
         head_sha: text(&pull["source"]["commit"]["hash"]),
-        labels: None,
+        labels: Vec::new(),
         author: text(&pull["author"]["nickname"]),
     });
     Ok(pulls.collect())

@@ -100,7 +100,7 @@ pub(super) fn pull_requests(
         branch: text(&pull["fromRef"]["displayId"]),
         target_branch: text(&pull["toRef"]["displayId"]),
         head_sha: text(&pull["fromRef"]["latestCommit"]),
-        labels: Some(Vec::new()),
+        labels: Vec::new(),
         author: text(&pull["author"]["user"]["name"]),
     });
     Ok(pulls.collect())

@@ -221,10 +221,8 @@ pub(super) fn secret(
     reference: Option<&SecretRef>,
 ) -> Result<Option<String>, ScmError> {
     let Some(SecretRef { secret_name, key }) = reference else { return Ok(None) };
+    let secret = facts.set_secret(secret_name)?;
     let namespace = facts.namespace();
-    let secret = facts.set_secret(secret_name).map_err(ScmError::from);
-    let secret =
-        secret.map_err(|error| error.during(&format!("error fetching secret {namespace}/{secret_name}")))?;
     if rules.strict_tokens && secret.labels.get(CREDENTIALS_LABEL).map(String::as_str) != Some("scm-creds") {
         return Err(ScmError::Failed(format!(
             "secret {namespace}/{secret_name} is not a valid SCM creds secret: secret must have label \
@@ -256,13 +254,11 @@ pub(super) fn bitbucket_login(
     bearer: Option<&BearerToken>,
 ) -> Result<Vec<(String, String)>, ScmError> {
     let header = |value: String| vec![("Authorization".to_owned(), value)];
-    let token = secret(facts, rules, bearer.map(|bearer| &bearer.token_ref));
-    if let Some(token) = token.map_err(|error| error.during("error fetching Secret Bearer token"))? {
+    if let Some(token) = secret(facts, rules, bearer.map(|bearer| &bearer.token_ref))? {
         return Ok(header(format!("Bearer {token}")));
     }
     let Some(basic) = basic else { return Ok(Vec::new()) };
-    let password = secret(facts, rules, Some(&basic.password_ref));
-    let password = password.map_err(|error| error.during("error fetching Secret token"))?.unwrap_or_default();
+    let password = secret(facts, rules, Some(&basic.password_ref))?.unwrap_or_default();
     Ok(header(basic_login(&basic.username, &password)))
 }
 

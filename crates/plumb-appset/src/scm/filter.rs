@@ -21,14 +21,12 @@ pub(super) trait Provider {
 
 fn compile(name: &str, pattern: Option<&String>) -> Result<Option<Regex>, ScmError> {
     let Some(pattern) = pattern else { return Ok(None) };
-    let failed = |cause: String| {
-        let quoted = plumb_gotemplate::format::quote(pattern);
-        ScmError::Failed(format!("error compiling {name} regexp {quoted}: error parsing regexp: {cause}"))
-    };
-    let rewritten = plumb_gotemplate::regex_of_go(pattern).map_err(failed)?;
-    let compiled = RegexBuilder::new(&rewritten).size_limit(REGEX_SIZE).build();
-    let compiled = compiled
-        .map_err(|error| failed(error.to_string().lines().last().unwrap_or_default().trim().to_owned()))?;
+    let compiled = RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build();
+    let compiled = compiled.map_err(|error| {
+        let cause = error.to_string();
+        let cause = cause.lines().last().unwrap_or_default().trim().to_owned();
+        ScmError::Failed(format!("error compiling {name} regexp {pattern:?}: error parsing regexp: {cause}"))
+    })?;
     Ok(Some(compiled))
 }
 
@@ -50,10 +48,6 @@ impl<'a> Compiled<'a> {
             paths: clean(&filter.paths_exist),
             no_paths: clean(&filter.paths_do_not_exist),
         })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.repository.is_none() && self.label.is_none() && !self.is_for_branches()
     }
 
     fn is_for_branches(&self) -> bool {
@@ -90,9 +84,7 @@ pub(super) fn find(
     provider: &dyn Provider,
     filters: &[ScmProviderFilter],
 ) -> Result<Vec<Repository>, ScmError> {
-    let mut compiled: Vec<Compiled<'_>> = filters.iter().map(Compiled::new).collect::<Result<_, _>>()?;
-    // As in Argo CD: a filter without any condition is none.
-    compiled.retain(|filter| !filter.is_empty());
+    let compiled: Vec<Compiled<'_>> = filters.iter().map(Compiled::new).collect::<Result<_, _>>()?;
     let (of_branches, of_repositories): (Vec<_>, Vec<_>) =
         compiled.iter().partition(|filter| filter.is_for_branches());
     let mut repositories = provider.repositories()?;
@@ -137,6 +129,5 @@ pub(super) fn keep(
 
 /// True if a pull request has all labels.
 pub(super) fn has_labels(pull: &PullRequest, wanted: &[String]) -> bool {
-    let labels = pull.labels.as_deref().unwrap_or_default();
-    wanted.iter().all(|label| labels.contains(label))
+    wanted.iter().all(|label| pull.labels.contains(label))
 }

@@ -146,7 +146,7 @@ pub(super) fn pull_requests(
         branch: text(&pull["head"]["ref"]),
         target_branch: text(&pull["base"]["ref"]),
         head_sha: text(&pull["head"]["sha"]),
-        labels: Some(names(&pull["labels"], "name")).filter(|labels| !labels.is_empty()),
+        labels: names(&pull["labels"], "name"),
         author: text(&pull["user"]["login"]),
     });
     Ok(pulls.filter(|pull| has_labels(pull, &generator.labels)).collect())

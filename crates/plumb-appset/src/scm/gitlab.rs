@@ -76,12 +76,8 @@ impl Provider for Gitlab<'_> {
             ..repository.clone()
         };
         if self.generator.all_branches {
-            return match self.client.pages(&format!("{place}/branches?per_page=100"), &Paging::NextPage) {
-                Ok(found) => Ok(found.iter().map(of).collect()),
-                // An empty repository.
-                Err(ScmError::NotFound(_)) => Ok(Vec::new()),
-                Err(error) => Err(error),
-            };
+            let found = self.client.pages(&format!("{place}/branches?per_page=100"), &Paging::NextPage)?;
+            return Ok(found.iter().map(of).collect());
         }
         match self.client.get(&format!("{place}/branches/{}", escape(&repository.branch))) {
             Ok(branch) => Ok(vec![of(&branch)]),
@@ -125,7 +121,7 @@ pub(super) fn pull_requests(
         branch: text(&pull["source_branch"]),
         target_branch: text(&pull["target_branch"]),
         head_sha: text(&pull["sha"]),
-        labels: pull["labels"].is_array().then(|| texts(&pull["labels"])),
+        labels: texts(&pull["labels"]),
         author: text(&pull["author"]["username"]),
     });
     Ok(pulls.collect())

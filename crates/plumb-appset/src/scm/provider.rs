@@ -40,7 +40,7 @@ fn token(
     name: &str,
     reference: Option<&SecretRef>,
 ) -> Result<Option<String>, ScmError> {
-    secret(facts, rules, reference).map_err(|error| error.during(&format!("error fetching {name}")))
+    secret(facts, rules, reference).map_err(|error| error.during(&format!("error fetching {name} token")))
 }
 
 /// Which certificates of a provider are accepted.
@@ -71,6 +71,7 @@ fn found_repositories(
     rules: &ScmRules,
 ) -> Result<Vec<Repository>, ScmError> {
     let (protocol, filters) = (generator.clone_protocol.as_str(), generator.filters.as_slice());
+    let listing = |error: ScmError| error.during("error listing repos");
     let asking = |error: ScmError| error.during("scm provider");
     if !rules.enabled {
         permitted(rules, "")?;
@@ -78,7 +79,7 @@ fn found_repositories(
     if let Some(generator) = &generator.github {
         permitted(rules, &generator.api)?;
         let (base, token) = if generator.app_secret_name.is_empty() {
-            let token = token(facts, rules, "Github token", generator.token_ref.as_ref()).map_err(asking)?;
+            let token = token(facts, rules, "Github", generator.token_ref.as_ref()).map_err(asking)?;
             (github::base(&generator.api), token)
         } else {
             let (name, owner) = (&generator.app_secret_name, &generator.organization);
@@ -89,31 +90,32 @@ fn found_repositories(
     }
     if let Some(generator) = &generator.gitlab {
         permitted(rules, &generator.api)?;
-        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref())?;
-        let token = token(facts, rules, "Gitlab token", generator.token_ref.as_ref())?;
+        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(asking)?;
+        let token = token(facts, rules, "Gitlab", generator.token_ref.as_ref()).map_err(asking)?;
         let base = gitlab::base(&generator.api);
         let client = Client::new(facts, &base, gitlab::headers(token), trust);
         return find(&Gitlab { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.gitea {
         permitted(rules, &generator.api)?;
-        let token = token(facts, rules, "Gitea token", generator.token_ref.as_ref())?;
+        let token = token(facts, rules, "Gitea", generator.token_ref.as_ref()).map_err(asking)?;
         let base = gitea::base(&generator.api);
         let client = Client::new(facts, &base, gitea::headers(token), insecure(generator.insecure));
         return find(&Gitea { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.bitbucket_server {
         permitted(rules, &generator.api)?;
-        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref())?;
+        let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(asking)?;
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
-        let headers = bitbucket_login(facts, rules, basic, bearer)?;
+        let headers = bitbucket_login(facts, rules, basic, bearer).map_err(asking)?;
         let base = bitbucket_server::base(&generator.api);
         let client = Client::new(facts, &base, headers, trust);
         return find(&BitbucketServer { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.azure_dev_ops {
         permitted(rules, &generator.api)?;
-        let token = token(facts, rules, "Azure Devops access token", generator.access_token_ref.as_ref())?;
+        let token = token(facts, rules, "Azure Devops access", generator.access_token_ref.as_ref())
+            .map_err(asking)?;
         let base = azure::base(&generator.api, &generator.organization);
         let client = Client::new(facts, &base, azure::headers(token), Trust::default());
         return find(&Azure { client, generator }, filters).map_err(listing);
@@ -122,7 +124,7 @@ fn found_repositories(
         permitted(rules, "")?;
         let password =
             token(facts, rules, "Bitbucket cloud appPassword", generator.app_password_ref.as_ref());
-        let login = basic_login(&generator.user, &password?.unwrap_or_default());
+        let login = basic_login(&generator.user, &password.map_err(asking)?.unwrap_or_default());
         let base = bitbucket::base("");
         let client = Client::new(facts, &base, vec![("Authorization".to_owned(), login)], Trust::default());
         return find(&Bitbucket { client, base, generator, protocol }, filters).map_err(listing);
@@ -143,22 +145,10 @@ pub fn pull_requests(
 ) -> Result<Vec<PullRequest>, Unanswered> {
     let found = match found_pull_requests(generator, facts, rules) {
         Err(ScmError::NotFound(_)) if generator.continue_on_repo_not_found_error => Ok(Vec::new()),
-        Err(error) => Err(error),
-        Ok(found) => keep(found, &generator.filters).map_err(listing),
+        Err(error) => Err(error.during("error listing repos")),
+        Ok(found) => keep(found, &generator.filters),
     };
     found.map_err(Unanswered::from)
-}
-
-fn listing(error: ScmError) -> ScmError {
-    error.during("error listing repos")
-}
-
-/// The provider cannot be asked at all. Also a 404 is no answer about the repository then.
-fn selecting(error: ScmError) -> ScmError {
-    match error.during("failed to select pull request service provider") {
-        ScmError::NotFound(reason) => ScmError::Failed(reason),
-        error => error,
-    }
 }
 
 /// Long because each provider has its own fields.
@@ -167,33 +157,34 @@ fn found_pull_requests(
     facts: &dyn ScmFacts,
     rules: &ScmRules,
 ) -> Result<Vec<PullRequest>, ScmError> {
+    let selecting = |error: ScmError| error.during("failed to select pull request service provider");
     permitted(rules, "").map_err(selecting)?;
     let permitted = |api: &str| permitted(rules, api).map_err(selecting);
     let token =
-        |reference: Option<&SecretRef>| token(facts, rules, "Secret token", reference).map_err(selecting);
+        |name: &str, reference: Option<&SecretRef>| token(facts, rules, name, reference).map_err(selecting);
     if let Some(generator) = &generator.github {
         permitted(&generator.api)?;
         let (base, token) = if generator.app_secret_name.is_empty() {
-            (github::base(&generator.api), token(generator.token_ref.as_ref())?)
+            (github::base(&generator.api), token("Github", generator.token_ref.as_ref())?)
         } else {
             let (name, owner) = (&generator.app_secret_name, &generator.owner);
             github::app_login(facts, &generator.api, name, owner).map_err(selecting)?
         };
         let client = Client::new(facts, &base, github::headers(token), Trust::default());
-        return github::pull_requests(&client, generator).map_err(listing);
+        return github::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.gitlab {
         permitted(&generator.api)?;
         let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(selecting)?;
-        let headers = gitlab::headers(token(generator.token_ref.as_ref())?);
+        let headers = gitlab::headers(token("Gitlab", generator.token_ref.as_ref())?);
         let client = Client::new(facts, &gitlab::base(&generator.api), headers, trust);
-        return gitlab::pull_requests(&client, generator).map_err(listing);
+        return gitlab::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.gitea {
         permitted(&generator.api)?;
-        let headers = gitea::headers(token(generator.token_ref.as_ref())?);
+        let headers = gitea::headers(token("Gitea", generator.token_ref.as_ref())?);
         let client = Client::new(facts, &gitea::base(&generator.api), headers, insecure(generator.insecure));
-        return gitea::pull_requests(&client, generator).map_err(listing);
+        return gitea::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.bitbucket_server {
         permitted(&generator.api)?;
@@ -201,7 +192,7 @@ fn found_pull_requests(
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
         let headers = bitbucket_login(facts, rules, basic, bearer).map_err(selecting)?;
         let client = Client::new(facts, &bitbucket_server::base(&generator.api), headers, trust);
-        return bitbucket_server::pull_requests(&client, generator).map_err(listing);
+        return bitbucket_server::pull_requests(&client, generator);
     }
     if let Some(generator) = &generator.bitbucket {
         permitted(&generator.api)?;
@@ -209,18 +200,18 @@ fn found_pull_requests(
         let headers = bitbucket_login(facts, rules, basic, bearer).map_err(selecting)?;
         let base = bitbucket::base(&generator.api);
         let client = Client::new(facts, &base, headers, Trust::default());
-        return bitbucket::pull_requests(&client, &base, generator).map_err(listing);
+        return bitbucket::pull_requests(&client, &base, generator);
     }
     if let Some(generator) = &generator.azuredevops {
         permitted(&generator.api)?;
-        let headers = azure::headers(token(generator.token_ref.as_ref())?);
+        let headers = azure::headers(token("Azure Devops", generator.token_ref.as_ref())?);
         let client = Client::new(
             facts,
             &azure::base(&generator.api, &generator.organization),
             headers,
             Trust::default(),
         );
-        return azure::pull_requests(&client, generator).map_err(listing);
+        return azure::pull_requests(&client, generator);
     }
     Err(selecting(ScmError::Failed("no Pull Request provider implementation configured".to_owned())))
 }

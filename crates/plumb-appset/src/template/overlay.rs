@@ -25,9 +25,7 @@ fn fill(over: &mut Json, base: &Json) {
     let (Json::Object(over), Json::Object(base)) = (over, base) else { return };
     for (key, value) in base {
         match over.get_mut(key) {
-            // Raw JSON is taken whole, also if it is `{}`.
-            Some(set) if key == "valuesObject" && !set.is_null() => {}
-            Some(inner @ Json::Object(_)) if value.is_object() => fill(inner, value),
+            Some(inner @ Json::Object(_)) if value.is_object() && key != "valuesObject" => fill(inner, value),
             Some(set) if !is_empty(set) => {}
             _ => {
                 over.insert(key.clone(), value.clone());

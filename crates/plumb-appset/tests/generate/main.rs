@@ -2,7 +2,6 @@
 
 #![expect(clippy::panic, clippy::expect_used, reason = "a test says what it expects")]
 
-mod details;
 mod known;
 mod properties;
 
@@ -374,7 +373,7 @@ fn repositories_and_pull_requests_are_parameters() {
             number: 12,
             branch: "Fix_日本 & more".to_owned(),
             head_sha: "0123456789abcdef".to_owned(),
-            labels: Some(vec!["a".to_owned()]),
+            labels: vec!["a".to_owned()],
             ..PullRequest::default()
         }],
         ..Known::default()

@@ -140,7 +140,7 @@ fn authorities_come_from_a_config_map_of_the_set() {
         &generator("other"),
         &ScmRules::default(),
         &expect![[r#"
-        Err(Failed("failed to select pull request service provider: error fetching CA certificates from ConfigMap: configmaps \"other\" not found"))"#]],
+        Err(Failed("error listing repos: failed to select pull request service provider: error fetching CA certificates from ConfigMap: configmaps \"other\" not found"))"#]],
     );
 }
 

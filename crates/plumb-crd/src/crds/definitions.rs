@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::application::{ApplicationSpec, ApplicationStatus, Operation};
 use crate::application_set::{ApplicationSetSpec, ApplicationSetStatus};
 use crate::drift_report::{
-    DriftFinding, DriftPause, DriftSummary, ExemptObject, PlainSecretObject, RecentEvent, UnhealthyObject,
+    DriftFinding, DriftPause, DriftSummary, ExemptObject, PlainSecretObject, UnhealthyObject,
 };
 use crate::project::{AppProjectSpec, AppProjectStatus};
 use crate::wire::{Wire, described, object_schema};
@@ -125,7 +125,6 @@ fn drift_report() -> Value {
         ("pauses", "The app, or objects of it, that a user paused.", Vec::<DriftPause>::schema()),
         ("exempt", "Objects that Git exempted by an annotation.", Vec::<ExemptObject>::schema()),
         ("plainSecrets", "Secrets whose values are in Git.", Vec::<PlainSecretObject>::schema()),
-        ("recent", "What happened to the app lately, the latest first.", Vec::<RecentEvent>::schema()),
     ];
     definition.build("Every difference of one Application, explained.", fields, &["summary", "findings"])
 }

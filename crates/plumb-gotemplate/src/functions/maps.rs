@@ -131,14 +131,10 @@ fn dig(_: &Scope, given: &[Value]) -> Result<Value, Fault> {
     };
     let (keys, tail) = given.split_at(given.len() - 2);
     let mut current = tail[1].clone();
-    let mut names = Vec::new();
     for key in keys {
         let Value::Text(key) = key else {
             return Err(Fault(format!("interface conversion: interface {{}} is {}, not string", shown(key))));
         };
-        names.push(key);
-    }
-    for key in names {
         let next = match &current {
             Value::Map(map) if map.of == Items::Any => map.get(&String::from_utf8_lossy(key)),
             other => return Err(not_a_map(other)),

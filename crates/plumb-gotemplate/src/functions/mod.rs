@@ -28,5 +28,4 @@ mod wrap;
 
 pub(crate) use methods::method;
 pub use names::{normalize, slug, slugify};
-pub use pattern::regex_of_go;
 pub(crate) use table::{Function, Type, find};

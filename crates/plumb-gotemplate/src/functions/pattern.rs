@@ -34,11 +34,6 @@ pub(super) fn rewrite(source: &str) -> Result<Pattern, String> {
     Ok(Pattern { weight: group.weight(), text: rewriting.out })
 }
 
-/// An expression of Go for the crate `regex`. The error is what Go says about it.
-pub fn regex_of_go(source: &str) -> Result<String, String> {
-    rewrite(source).map(|pattern| pattern.text)
-}
-
 /// What is known of an open group.
 #[derive(Default)]
 struct Group {

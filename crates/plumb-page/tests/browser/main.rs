@@ -1,29 +1,21 @@
 //! The page in a real Chromium, with ten thousand apps that this test makes.
 //!
 //! Where no Chromium is installed, the test says so and does nothing; `PLUMB_REQUIRE_BROWSER=1` makes that a failure.
-//! `PLUMB_PAGE_SHOTS=DIRECTORY` writes a picture of every screen, `UPDATE=1` the pictures of the README.
 
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "a skipped test says so, figures are printed, and both look into the environment"
+    reason = "a skipped test says so, and looks for the browser in the environment"
 )]
 
-mod fleet;
-mod answers;
+mod chromium;
 mod server;
-mod budgets;
-mod screens;
-mod access;
-mod faults;
-mod pictures;
 
 use anyhow::{Context as _, Result, ensure};
-use plumb_testkit::browser::{self, Chromium, Tab};
 use serde_json::json;
 
-use fleet::{HOSTILE, N_APPS};
-use server::Server;
+use chromium::{Chromium, Tab};
+use server::{HOSTILE, N_APPS, Server};
 
 /// What cannot run here, in one line; an error if it must run.
 fn skipped(why: &str) -> Result<()> {
@@ -37,28 +29,23 @@ async fn the_page_in_a_browser() -> Result<()> {
     if plumb_page::index_html("/").is_none() {
         return skipped("plumb was built without its page");
     }
-    let Some(program) = browser::find() else { return skipped("install chromium") };
+    let Some(program) = chromium::find() else { return skipped("install chromium") };
     let server = Server::start().await?;
     let mut browser = Chromium::start(&program).await?;
     let mut tab = browser.tab().await?;
-    tab.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": budgets::WATCH})).await?;
-    budgets::all(&mut tab, &server).await.context("budgets")?;
     home(&mut tab, &server).await.context("home")?;
     apps(&mut tab, &server).await.context("apps")?;
-    acts(&mut tab, &server).await.context("acts")?;
-    faults::all(&mut tab, &server).await.context("faults")?;
-    access::all(&mut tab, &server).await.context("access")?;
+    changes(&mut tab, &server).await.context("changes")?;
+    narrow(&mut tab, &server).await.context("narrow")?;
     let problems = tab.problems();
     ensure!(problems.is_empty(), "the browser reported: {problems:?}");
     let elsewhere: Vec<&String> = tab
         .requests()
         .iter()
-        .filter(|url| {
-            !url.starts_with(&server.url("")) && !url.starts_with("data:") && !url.starts_with("blob:")
-        })
+        .filter(|url| !url.starts_with(&server.url("")) && !url.starts_with("data:"))
         .collect();
     ensure!(elsewhere.is_empty(), "the page asked elsewhere: {elsewhere:?}");
-    pictures::readme(&mut tab, &server).await.context("pictures of the README")
+    Ok(())
 }
 
 /// The gravest trouble is the first card, the title counts, and a name is text.
@@ -66,7 +53,7 @@ async fn home(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.open(&server.url("")).await?;
     tab.until("document.querySelector('.card') !== null").await?;
     let first = tab.text(".card").await?;
-    ensure!(first.contains("1154 restarts") && first.contains("argo-rollouts"), "the first card is {first}");
+    ensure!(first.contains("Stuck") && first.contains("app-3"), "the first card is {first}");
     let title = tab.eval("document.title").await?;
     ensure!(title.as_str().is_some_and(|title| title.contains("wrong")), "the title is {title}");
     ensure!(
@@ -83,37 +70,60 @@ async fn apps(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.open(&server.url("applications?sort=name")).await?;
     tab.until("document.querySelectorAll('.row').length > 5").await?;
     let count = tab.text("h1 .count").await?;
-    let n_all = N_APPS + fleet::specimens().len() - 1;
-    ensure!(count.contains(&n_all.to_string()), "the list counts {count}");
+    ensure!(count.contains(&N_APPS.to_string()), "the list counts {count}");
     let rows = tab.eval("document.querySelectorAll('.row').length").await?;
     ensure!(rows.as_u64().is_some_and(|rows| rows < 100), "{rows} rows exist at once");
     // The last app can be reached.
     tab.eval("scrollTo(0, document.documentElement.scrollHeight)").await?;
-    tab.until("document.body.textContent.includes('web')").await?;
+    tab.until("document.body.textContent.includes('app-9999')").await?;
     // Argo CD's parameters, and the filter that they become.
-    tab.open(&server.url("applications?health=Degraded&search=app-3")).await?;
-    tab.until("document.querySelector('h1 .count')?.textContent.startsWith('1 of')").await
+    tab.open(&server.url("applications?health=Degraded")).await?;
+    tab.until("document.querySelector('h1 .count')?.textContent.startsWith('1 of')").await?;
+    // A key press in the filter: half of them within the budget, also on a busy machine.
+    let typing = "(async () => { const field = document.querySelector('.find'); const took = [];
+        for (const word of ['a', 'ap', 'app', 'app-1', 'app-12', 'is:wrong', 'class:LiveEdit', '-is:wrong', '']) {
+            const start = performance.now(); field.value = word; field.dispatchEvent(new Event('input', {bubbles: true}));
+            await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); took.push(performance.now() - start); }
+        return took.sort((a, b) => a - b)[4]; })()";
+    let median = tab.eval(typing).await?.as_f64().context("no time")?;
+    println!("a key press in the filter takes {median:.0} ms (median), {N_APPS} apps");
+    ensure!(median < 250.0, "a key press takes {median} ms");
+    Ok(())
 }
 
-/// A plan is shown before the act, with the keyboard alone, and the act carries the plan's token.
-async fn acts(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
-    tab.open(&server.url("applications/argocd/payments")).await?;
-    tab.until("document.querySelector('.fielddiff .new') !== null").await?;
-    tab.press("s").await?;
-    tab.until("document.querySelector('dialog .steps li') !== null").await?;
-    let plan = tab.text("dialog").await?;
-    ensure!(plan.contains("apply") && plan.contains("plumb app sync payments"), "the plan is {plan}");
-    tab.use_control("Apply 2").await?;
-    tab.until("document.querySelector('dialog') === null").await?;
-    let acts = server.acts();
-    let act = acts.first().context("no act arrived")?;
-    ensure!(act["verb"] == "sync" && act["token"].as_str().is_some_and(|token| !token.is_empty()), "{act}");
-    // A pause needs a reason; Cancel does nothing.
-    tab.press("z").await?;
-    tab.until("document.querySelector('dialog .field input') !== null").await?;
-    tab.until("document.querySelector('dialog')?.textContent.includes('give a reason')").await?;
-    tab.press("Escape").await?;
-    tab.until("document.querySelector('dialog') === null").await?;
-    ensure!(server.acts().is_empty(), "a cancelled plan did something");
+/// A change of the server is on the screen without a request of the user, and a cut stream is said and mended.
+async fn changes(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.open(&server.url("applications?q=app-42")).await?;
+    tab.until("document.querySelector('.row') !== null").await?;
+    server.degrade("app-42");
+    tab.until(
+        "[...document.querySelectorAll('.row')].some((row) => row.textContent.includes('app-42') && \
+               row.textContent.includes('Degraded'))",
+    )
+    .await?;
+    server.cut();
+    tab.until("document.querySelector('.banner') !== null || document.querySelector('.fresh') !== null")
+        .await?;
+    server.degrade("app-420");
+    tab.until(
+        "[...document.querySelectorAll('.row')].some((row) => row.textContent.includes('app-420') && \
+               row.textContent.includes('Degraded'))",
+    )
+    .await
+}
+
+/// On a narrow screen nothing sticks out, in both themes.
+async fn narrow(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    for (path, ready) in
+        [("", ".card"), ("applications", ".row"), ("settings", ".list"), ("activity", ".toolbar")]
+    {
+        for theme in ["light", "dark"] {
+            tab.shape(320, 640, theme).await?;
+            tab.open(&server.url(path)).await?;
+            tab.until(&format!("document.querySelector('{ready}') !== null")).await?;
+            let width = tab.eval("document.documentElement.scrollWidth").await?;
+            ensure!(width.as_u64().is_some_and(|width| width <= 320), "/{path} is {width} wide");
+        }
+    }
     Ok(())
 }

@@ -1,113 +1,74 @@
-//! A small server with the page's files and calls, over the real read model. It can fail in the ways that servers fail.
+//! A small server with the page's files and the page's own calls, over the real read model.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::Result;
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use futures::StreamExt as _;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
-use plumb_core::app::AppId;
 use plumb_crd::Application;
-use plumb_page::{Changes, Row, Token, View, asset, index_html};
+use plumb_page::{Changes, Row, Token, View, activity, asset, columns, home, index_html};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::answers::{argo_call, own_call};
-use crate::fleet::{N_APPS, app, specimens};
-
-/// How often a stream says that it lives.
-const BEAT: Duration = Duration::from_secs(5);
-/// Changes of so long are sent together, as plumb does.
-const TOGETHER: Duration = Duration::from_millis(100);
+/// How many apps there are.
+pub(crate) const N_APPS: usize = 10_000;
+/// A text that must never become part of the document.
+pub(crate) const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// How the server answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
-    /// As it should.
-    Well,
-    /// Nobody is logged in.
-    LoggedOut,
-    /// It does not answer with what was asked for, as a proxy before a dead server.
-    Away,
-}
-
-pub(crate) struct Shared {
-    pub(crate) view: Mutex<View>,
-    pub(crate) apps: BTreeMap<String, Application>,
-    pub(crate) acts: Mutex<Vec<Value>>,
+struct Shared {
+    view: Mutex<View>,
     changed: watch::Sender<u64>,
     cut: Mutex<CancellationToken>,
-    mood: AtomicU8,
-    round: AtomicU64,
-    streams: AtomicUsize,
-}
-
-impl Shared {
-    /// Changes this many apps, the ones after `from`, which stay well. One change each.
-    pub(crate) fn churn(&self, from: usize, count: usize) {
-        let round = self.round.fetch_add(1, Ordering::Relaxed);
-        let mut view = lock(&self.view);
-        for n in from..from + count {
-            let name = format!("app-{}", 100 + n % (N_APPS - 100));
-            let mut changed = app(&name, "Healthy", "");
-            changed.metadata.resource_version = format!("{n}-{round}");
-            view.note_app(changed, "prod");
-        }
-        drop(view);
-        self.changed.send_modify(|number| *number += 1);
-    }
 }
 
 /// The server. It ends with the runtime.
 pub(crate) struct Server {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
     address: SocketAddr,
 }
 
-fn view(epoch: u64) -> View {
-    let mut view = View::new(epoch);
-    for n in 0..N_APPS {
-        view.note_app(app(&format!("app-{n}"), "Healthy", ""), "prod");
-    }
-    for specimen in specimens() {
-        view.note_app(specimen.app, "prod-eu");
-        if let Some(report) = specimen.report {
-            view.note_report(report);
-        }
-    }
-    view
+fn app(name: &str, health: &str, message: &str) -> Application {
+    let value = json!({
+        "metadata": {"name": name, "namespace": "argocd", "uid": name, "resourceVersion": message.len().to_string()},
+        "spec": {"project": "shop", "destination": {"name": "prod", "namespace": "pay"},
+                 "source": {"repoURL": "https://git.example/x.git", "targetRevision": "main"}},
+        "status": {"sync": {"status": "Synced", "revision": "3f2c9d1aa0"},
+                   "health": {"status": health, "message": message, "lastTransitionTime": "2026-11-01T00:00:00Z"}},
+    });
+    Application::from_json(&value).unwrap_or_default()
 }
 
 impl Server {
     pub(crate) async fn start() -> Result<Self> {
-        let apps = specimens().into_iter().map(|specimen| (specimen.app.metadata.name.clone(), specimen.app));
+        let mut view = View::new(1);
+        for n in 0..N_APPS {
+            let (health, message) = if n == 3 { ("Degraded", HOSTILE) } else { ("Healthy", "") };
+            view.note_app(app(&format!("app-{n}"), health, message), "prod");
+        }
+        let report = json!({
+            "metadata": {"name": "app-3", "namespace": "argocd"},
+            "summary": {"counted": 0, "explained": 0, "worst": ""}, "findings": [],
+            "health": [{"group": "apps", "kind": "Deployment", "namespace": "pay", "name": HOSTILE, "status": "Progressing",
+                        "stuck": true, "message": HOSTILE, "since": "2026-11-01T00:00:00Z"}],
+        });
+        view.note_report(plumb_crd::DriftReport::from_json(&report)?);
         let shared = Arc::new(Shared {
-            view: Mutex::new(view(1)),
-            apps: apps.collect(),
-            acts: Mutex::default(),
+            view: Mutex::new(view),
             changed: watch::channel(0).0,
             cut: Mutex::new(CancellationToken::new()),
-            mood: AtomicU8::new(0),
-            round: AtomicU64::new(0),
-            streams: AtomicUsize::new(0),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -118,7 +79,7 @@ impl Server {
                 tokio::spawn(async move {
                     let service = service_fn(|request| {
                         let shared = Arc::clone(&shared);
-                        async move { Ok::<_, Infallible>(answer(&shared, request).await) }
+                        async move { Ok::<_, Infallible>(answer(&shared, &request)) }
                     });
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
@@ -133,24 +94,9 @@ impl Server {
         format!("http://{}/{path}", self.address)
     }
 
-    /// Makes an app ill. Returns the time, in milliseconds.
-    pub(crate) fn degrade(&self, name: &str) -> i64 {
-        let round = self.shared.round.fetch_add(1, Ordering::Relaxed);
-        let at = Timestamp::now().as_millisecond();
-        lock(&self.shared.view).note_app(app(name, "Degraded", &format!("crashes {round}")), "prod");
-        self.shared.changed.send_modify(|number| *number += 1);
-        at
-    }
-
-    /// Changes this many apps, the ones after `from`.
-    pub(crate) fn churn(&self, from: usize, count: usize) {
-        self.shared.churn(from, count);
-    }
-
-    /// The app is gone.
-    pub(crate) fn forget(&self, name: &str) {
-        let id = AppId { namespace: "argocd".to_owned(), name: name.to_owned() };
-        lock(&self.shared.view).note_app_gone(&id);
+    /// Makes an app ill.
+    pub(crate) fn degrade(&self, name: &str) {
+        lock(&self.shared.view).note_app(app(name, "Degraded", "crashes"), "prod");
         self.shared.changed.send_modify(|number| *number += 1);
     }
 
@@ -158,177 +104,106 @@ impl Server {
     pub(crate) fn cut(&self) {
         std::mem::take(&mut *lock(&self.shared.cut)).cancel();
     }
-
-    /// Answers like this from now on. Open streams are cut.
-    pub(crate) fn become_like(&self, mood: Mood) {
-        self.shared.mood.store(mood as u8, Ordering::SeqCst);
-        self.cut();
-    }
-
-    /// As after a restart: another epoch, so that no token is known.
-    pub(crate) fn restart(&self) {
-        *lock(&self.shared.view) = view(2);
-        self.cut();
-    }
-
-    /// How many streams are open.
-    pub(crate) fn n_streams(&self) -> usize {
-        self.shared.streams.load(Ordering::SeqCst)
-    }
-
-    /// What users did since the last time.
-    pub(crate) fn acts(&self) -> Vec<Value> {
-        std::mem::take(&mut *lock(&self.shared.acts))
-    }
 }
 
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn typed(kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+fn whole(kind: &str, body: impl Into<Bytes>) -> Response<Body> {
     let mut answer = Response::new(Full::new(body.into()).boxed_unsync());
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    answer
-}
-
-fn packed(kind: &'static str, body: Bytes) -> Response<Body> {
-    let mut answer = typed(kind, body);
-    answer.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    answer
-}
-
-fn refusal(status: StatusCode, text: &str) -> Response<Body> {
-    let mut answer = typed("application/json", json!({"error": text}).to_string());
-    *answer.status_mut() = status;
-    answer
-}
-
-async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    let path = parts.uri.path();
-    if let Some(file) = path.strip_prefix("/assets/").and_then(asset) {
-        let is_style = file.name.rsplit_once('.').is_some_and(|(_, end)| end == "css");
-        let kind = if is_style { "text/css" } else { "text/javascript" };
-        return packed(kind, Bytes::from_static(file.gzip));
+    if let Ok(kind) = kind.parse() {
+        answer.headers_mut().insert("content-type", kind);
     }
-    if !path.starts_with("/api/") {
-        let mut page = typed("text/html", index_html("/").unwrap_or_default());
+    answer
+}
+
+fn answer(shared: &Arc<Shared>, request: &Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path();
+    if let Some(file) = path.strip_prefix("/assets/").and_then(asset) {
+        return whole(
+            if file.name.rsplit_once('.').is_some_and(|(_, end)| end == "css") {
+                "text/css"
+            } else {
+                "text/javascript"
+            },
+            file.plain,
+        );
+    }
+    let Some(call) = path.strip_prefix("/api/plumb/v1/") else {
+        let mut page = whole("text/html", index_html("/").unwrap_or_default());
         let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
-        page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+        if let Ok(policy) = policy.parse() {
+            page.headers_mut().insert("content-security-policy", policy);
+        }
         return page;
-    }
-    match shared.mood.load(Ordering::SeqCst) {
-        mood if mood == Mood::LoggedOut as u8 => {
-            return refusal(StatusCode::UNAUTHORIZED, "no session information");
-        }
-        mood if mood == Mood::Away as u8 => {
-            let mut bad = typed("text/html", "<h1>502 Bad Gateway</h1>");
-            *bad.status_mut() = StatusCode::BAD_GATEWAY;
-            return bad;
-        }
-        _ => {}
-    }
-    let query = parts.uri.query().unwrap_or_default();
-    if path == "/api/plumb/v1/stream" {
-        let token = query.strip_prefix("from=").and_then(|token| token.parse().ok());
-        return stream(shared, token.unwrap_or(Token { epoch: 0, number: 0 }));
-    }
-    if path.ends_with("/logs") {
-        let line = |n: usize| {
-            let text = if n == 40 {
-                "level=fatal msg=\"Failed to download plugins\"".to_owned()
-            } else {
-                format!("level=info msg=\"request {n}\"")
-            };
-            json!({"result": {"content": text, "timeStampStr": format!("2026-11-15T03:12:{:02}Z", n % 60), "podName": format!("payments-x2{}", n % 2)}}).to_string() + "\n"
-        };
-        return typed("application/json", (0..41).map(line).collect::<String>());
-    }
-    let body = if parts.method == Method::POST {
-        body.collect().await.ok().and_then(|body| serde_json::from_slice(&body.to_bytes()).ok())
-    } else {
-        None
     };
-    let path = path.to_owned();
-    let given = path
-        .strip_prefix("/api/plumb/v1/")
-        .map(|call| own_call(shared, call, body.as_ref()))
-        .or_else(|| path.strip_prefix("/api/v1/").map(|call| argo_call(shared, call, query)));
-    let Some(value) = given.flatten() else {
-        return refusal(StatusCode::NOT_FOUND, "this server has no such call");
+    if call == "stream" {
+        let token = request.uri().query().and_then(|query| query.strip_prefix("from=")?.parse().ok());
+        return stream(shared, token.unwrap_or(Token { epoch: 1, number: 0 }));
+    }
+    let view = lock(&shared.view);
+    let value = match call {
+        "me" => {
+            json!({"user": "test", "readOnly": false, "namespace": "argocd", "version": "v", "now": now(), "banner": ""})
+        }
+        "home" => {
+            let rows: Vec<&Row> = view.rows().collect();
+            let mut home = home(rows.into_iter(), Timestamp::now()).into_json();
+            home["token"] = json!(view.token().to_string());
+            home
+        }
+        "apps" => {
+            let rows: Vec<Value> = view.rows().map(Row::cells).collect();
+            json!({"columns": columns(), "rows": rows, "token": view.token().to_string()})
+        }
+        "activity" => activity(view.rows()),
+        _ => json!({}),
     };
-    let text = value.to_string();
-    if text.len() < 1400 {
-        return typed("application/json", text);
-    }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let _ = encoder.write_all(text.as_bytes());
-    packed("application/json", Bytes::from(encoder.finish().unwrap_or_default()))
+    whole("application/json", value.to_string())
 }
 
-/// One open stream, which is counted.
-struct Open {
-    shared: Arc<Shared>,
-    changed: watch::Receiver<u64>,
-    token: Token,
-    is_new: bool,
+fn now() -> i64 {
+    Timestamp::now().as_second()
 }
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.shared.streams.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl Open {
-    fn news(&mut self) -> Option<String> {
-        let view = lock(&self.shared.view);
-        let next = view.token();
-        let text = match view.changes(self.token, |_, _| true) {
-            Changes::Since { rows, .. } if rows.is_empty() => None,
-            Changes::Since { rows, .. } => {
-                let rows: Vec<Value> = rows.into_iter().map(Row::cells).collect();
-                Some(format!("event: rows\nid: {next}\ndata: {}\n\n", json!({"rows": rows, "gone": []})))
-            }
-            Changes::Reset => Some(format!("event: reset\nid: {next}\ndata: {{}}\n\n")),
-        };
-        self.token = next;
-        text
-    }
-
-    fn beat(&self) -> String {
-        let now = Timestamp::now().as_second();
-        format!("event: beat\nid: {}\ndata: {{\"now\": {now}}}\n\n", self.token)
-    }
-}
-
-/// A beat at once, then every change, and a beat where nothing changes.
-fn stream(shared: &Arc<Shared>, token: Token) -> Response<Body> {
-    let cut = lock(&shared.cut).clone();
-    shared.streams.fetch_add(1, Ordering::SeqCst);
+/// A beat at once, then every change.
+fn stream(shared: &Arc<Shared>, from: Token) -> Response<Body> {
     let changed = shared.changed.subscribe();
-    let open = Open { shared: Arc::clone(shared), changed, token, is_new: true };
-    let events = futures::stream::unfold(open, |mut open| async move {
-        if std::mem::take(&mut open.is_new) {
-            let first = open.news().unwrap_or_default() + &open.beat();
-            return Some((first, open));
+    let cut = lock(&shared.cut).clone();
+    let first = format!("event: beat\nid: {from}\ndata: {{\"now\": {}}}\n\n", now());
+    let start = (Arc::clone(shared), changed, from, Some(first));
+    let events = futures::stream::unfold(start, |(shared, mut changed, token, first)| async move {
+        if let Some(first) = first {
+            return Some((first, (shared, changed, token, None)));
         }
-        match tokio::time::timeout(BEAT, open.changed.changed()).await {
-            Err(_) => Some((open.beat(), open)),
-            Ok(Err(_)) => None,
-            Ok(Ok(())) => {
-                tokio::time::sleep(TOGETHER).await;
-                open.changed.mark_unchanged();
-                let text = open.news().unwrap_or_else(|| open.beat());
-                Some((text, open))
+        loop {
+            let (text, next) = {
+                let view = lock(&shared.view);
+                let next = view.token();
+                let text = match view.changes(token, |_, _| true) {
+                    Changes::Since { rows, .. } if rows.is_empty() => None,
+                    Changes::Since { rows, .. } => {
+                        let rows: Vec<Value> = rows.into_iter().map(Row::cells).collect();
+                        Some(format!(
+                            "event: rows\nid: {next}\ndata: {}\n\n",
+                            json!({"rows": rows, "gone": []})
+                        ))
+                    }
+                    Changes::Reset => Some(format!("event: reset\nid: {next}\ndata: {{}}\n\n")),
+                };
+                (text, next)
+            };
+            if let Some(text) = text {
+                return Some((text, (shared, changed, next, None)));
             }
+            changed.changed().await.ok()?;
         }
     });
     let events = events.take_until(async move { cut.cancelled().await });
     let frames = events.map(|text| Ok(Frame::data(Bytes::from(text))));
     let mut answer = Response::new(StreamBody::new(frames).boxed_unsync());
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    answer.headers_mut().insert("content-type", http::HeaderValue::from_static("text/event-stream"));
     answer
 }

@@ -57,17 +57,17 @@ impl Reader {
     fn names_values(&self, place: &FilePlace) -> bool {
         let Some(SourceTool::Helm(options)) = &self.source.source.tool else { return false };
         options.value_files.iter().any(|file| {
-            let (root, path) =
-                if let Some((name, path)) = file.strip_prefix('$').and_then(|rest| rest.split_once('/')) {
-                    (self.source.refs.get(name), RepoPath::parse(path))
-                } else {
+            let (root, path) = match file.strip_prefix('$').and_then(|rest| rest.split_once('/')) {
+                Some((name, path)) => (self.source.refs.get(name), RepoPath::parse(path)),
+                None => {
                     // An absolute path begins at the root of the repository.
                     let path = match file.strip_prefix('/') {
                         Some(path) => RepoPath::parse(path),
                         None => self.folder().unwrap_or_default().join(file),
                     };
                     (Some(&self.source.root), path)
-                };
+                }
+            };
             let may_match = |path: &RepoPath| *path == place.path || path.as_str().contains(['*', '?', '{']);
             root == Some(&place.root) && path.is_ok_and(|path| may_match(&path))
         })
