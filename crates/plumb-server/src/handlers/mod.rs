@@ -16,6 +16,7 @@ mod notification;
 mod operation;
 mod project;
 mod registration;
+mod report;
 mod repository;
 mod resource;
 mod revision;
