@@ -73,6 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-gotemplate",
             "plumb-appset",
             "plumb-engine",
+            "plumb-page",
             "plumb-seal",
             "plumb-web",
         ],
