@@ -13,6 +13,7 @@ mod plumb;
 mod bench;
 mod bench_list;
 mod judge;
+mod book;
 mod image;
 mod release;
 mod demo;
@@ -39,6 +40,8 @@ enum Task {
     Bench(bench::Args),
     /// Measure how long `plumb app list` takes, compared with kubectl.
     BenchList(bench_list::Args),
+    /// Make the documentation as a site, with a page per command (mdBook).
+    Book(book::Args),
     /// Start, stop and list real Kubernetes control planes on 127.0.0.1.
     Cluster(cluster::Args),
     /// Run plumb on a real cluster with a repository that has many planted faults.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Bench(args) => bench::run(&args),
         Task::BenchList(args) => bench_list::run(&args),
+        Task::Book(args) => book::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
         Task::Image(args) => image::run(&args),

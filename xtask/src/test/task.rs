@@ -51,6 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         drop(cluster);
         step(&mut counts, "demo", || demo::settles(root))?;
         step(&mut counts, "demo, left running", || demo::stays(root))?;
+        step(&mut counts, "site of the documents", || Ok(steps::book(root)))?;
         step(&mut counts, "image", || Ok(steps::image(root)))?;
         step(&mut counts, "release", || Ok(steps::release(root)))?;
     }
