@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-lua", &["plumb-core"]),
     ("plumb-heap", &[]),
     ("plumb-seal", &[]),
+    ("plumb-traces", &[]),
     (
         "plumb-engine",
         &[
@@ -75,6 +76,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-engine",
             "plumb-page",
             "plumb-seal",
+            "plumb-traces",
             "plumb-web",
         ],
     ),
