@@ -69,10 +69,11 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "plan",
-        description: "What a sync of an app would do: each step, why, and in which wave. Changes nothing.",
+        description: "What a sync of an app would do: each step, why, and in which wave. It changes no object, but the dry \
+            run is written into the Application as its operation, in the place of the result of the last sync.",
         words: &["app", "sync", "APP", "--dry-run"],
         app: AppArgument::Required,
-        writes: false,
+        writes: true,
     },
     Tool {
         name: "logs",
@@ -170,6 +171,7 @@ mod tests {
     fn what_is_not_allowed_or_not_readable_is_refused() {
         for (tool, arguments, allow_writes, why) in [
             ("sync", json!({"app": "shop"}), false, "changes the cluster"),
+            ("plan", json!({"app": "shop"}), false, "changes the cluster"),
             ("get_app", json!({}), false, "`app` is missing"),
             ("get_app", json!({"app": "--kubeconfig=/etc/x"}), false, "must be the name"),
             ("get_app", json!({"app": 3}), false, "must be the name"),
