@@ -10,7 +10,8 @@ use plumb_crd::application::ResourceStatus;
 use plumb_kube::{ApplyOptions, ClusterClient};
 use serde_json::{Value, json};
 
-use super::resource::{client_of, masks, without_managed_fields};
+use super::mask::masks_for;
+use super::resource::{client_of, without_managed_fields};
 use crate::backend::of_api;
 use crate::call::{Answer, Call};
 
@@ -28,25 +29,31 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
     let typed = app.typed()?;
     let pairs = pairs(&call, &typed)?;
-    let masks = masks(&call);
     let leader = call.leader()?;
     let (client, runtime) = client_of(&call, app)?;
     let mut items = Vec::new();
     let mut is_modified = false;
     for Pair { key, target } in pairs {
         // What the cluster has counts, not what the caller says that it has.
-        let live = leader.live(&typed, &key).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        let live = leader.live(&typed, &key).await.map_err(Status::unavailable)?;
+        let kinds = target.iter().chain(&live).map(Manifest::gvk).collect();
+        let masks = masks_for(&call, &typed, kinds, &[]).await?;
+        let live = live.map(Manifest::into_value);
         let client = client.clone();
         let predicted = match target {
             None => None,
             Some(target) => {
+                let gvk = target.gvk();
                 let is_new = live.is_none();
                 let run = runtime.spawn(async move { dry_run(&client, &target, is_new).await });
                 let run = run.await.map_err(|_| Status::unavailable("the request was aborted"))?;
-                // The error of a Secret may quote its values.
-                let run = run.map_err(|status| match key.kind.as_str() {
-                    "Secret" => Status::new(status.code, "cannot try the Secret"),
-                    _ => status,
+                // The error of such an object may quote its values.
+                let run = run.map_err(|status| {
+                    if masks.covers(&gvk) {
+                        Status::new(status.code, format!("cannot try the {}", gvk.kind))
+                    } else {
+                        status
+                    }
                 })?;
                 Some(run.into_value())
             }
