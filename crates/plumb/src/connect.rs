@@ -34,10 +34,15 @@ pub(crate) async fn reach(
     }
     let all = registered(context, home).await?;
     let one = find(&all, cluster)?;
-    let server = &one.cluster.server;
-    if server == ClusterRef::IN_CLUSTER_SERVER {
+    if one.cluster.server == ClusterRef::IN_CLUSTER_SERVER {
         return Ok(home.clone());
     }
+    connect(one).await
+}
+
+/// A client of a registered cluster other than the home cluster, with its discovered kinds.
+pub(crate) async fn connect(one: &Registered) -> Result<ClusterClient, CommandError> {
+    let server = &one.cluster.server;
     let unreachable = |why: Box<dyn std::error::Error + Send + Sync>| {
         CommandError::because(format!("reach cluster {server}"), why)
             .hint("`plumb cluster list` shows which clusters can be reached")
@@ -51,7 +56,7 @@ pub(crate) async fn reach(
 }
 
 /// The registered cluster with this name or address.
-fn find<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
+pub(crate) fn find<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
     let (text, matches): (&str, fn(&Registered, &str) -> bool) = match cluster {
         ClusterRef::Server(server) => (server, |one, server| one.cluster.server == server),
         ClusterRef::Name(name) => (name, |one, name| one.cluster.name == name),

@@ -7,6 +7,7 @@ mod error;
 mod config;
 mod kinds;
 mod output;
+mod crash;
 mod log_writer;
 mod context;
 mod prompt;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == config::TOOL_LAUNCHER) {
         return ExitCode::from(plumb_render::tool_launcher(words));
     }
+    crash::install();
     plumb_engine::limit_arenas();
     let outcome = cli::start();
     let code = match outcome {

@@ -11,6 +11,7 @@ mod borders;
 mod caches;
 mod canaries;
 mod canary;
+mod canary_places;
 mod changing_kinds;
 mod classes;
 mod commands;
