@@ -17,6 +17,7 @@ mod image;
 mod release;
 mod demo;
 mod scale;
+mod bench_api;
 mod tidy;
 mod test;
 mod yaml;
@@ -37,6 +38,8 @@ struct Cli {
 enum Task {
     /// Measure plumb and the same requests without it: the table of docs/performance.md.
     Bench(bench::Args),
+    /// Measure the API: lists with many Applications, and many open streams.
+    BenchApi(bench_api::Args),
     /// Measure how long `plumb app list` takes, compared with kubectl.
     BenchList(bench_list::Args),
     /// Start, stop and list real Kubernetes control planes on 127.0.0.1.
@@ -62,6 +65,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Bench(args) => bench::run(&args),
+        Task::BenchApi(args) => bench_api::run(&args),
         Task::BenchList(args) => bench_list::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),

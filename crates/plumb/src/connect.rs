@@ -14,6 +14,12 @@ pub(crate) async fn cluster_of(
     home: &ClusterClient,
     application: &Application,
 ) -> Result<ClusterClient, CommandError> {
+    if context.door().is_some() {
+        // The server shows the objects of the Application that was read, wherever they are.
+        let discovered = home.discover().await;
+        discovered.map_err(|error| CommandError::api("read the tree of the application", error))?;
+        return Ok(home.clone());
+    }
     let destination = &application.spec.destination;
     let cluster = match (destination.server.trim_end_matches('/'), destination.name.as_str()) {
         ("", name) => ClusterRef::Name(name.to_owned()),
@@ -92,6 +98,7 @@ mod tests {
         let all = clusters.map(|(name, server)| Registered {
             cluster: ClusterSecret { name: name.to_owned(), server: server.to_owned(), ..home() },
             secret: None,
+            state: None,
         });
         let found = match find(&all, cluster) {
             Ok(one) => one.cluster.server.clone(),

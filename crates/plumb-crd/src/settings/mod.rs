@@ -26,5 +26,5 @@ pub use customization::{Customization, CustomizationKey, Customizations, Ignored
 pub use plugin::{PLUGINS_CONFIG_MAP, PluginDeclaration, read_plugins};
 pub use problem::SettingsProblem;
 pub use repository::{Credentials, GithubApp, Repositories, Repository, RepositoryKind, TlsClient};
-pub use secret::{SecretData, SecretText, WebhookSecrets};
+pub use secret::{SECRET_TYPE, SecretData, SecretText, WebhookSecrets, name_hash};
 pub use unused::without_effect;

@@ -100,6 +100,37 @@ impl SealedSecretsPrograms {
     }
 }
 
+/// A program that plumb is tested against only where a run asks for it: it takes minutes to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientProgram {
+    /// Argo CD's own command line, unmodified.
+    Argocd,
+    /// A certified OpenID provider.
+    OidcProvider,
+}
+
+impl ClientProgram {
+    /// The variable with which tests find the program.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Argocd => "PLUMB_ARGOCD",
+            Self::OidcProvider => "PLUMB_OIDC_PROVIDER",
+        }
+    }
+
+    /// Builds it if it is missing, and returns where it is.
+    pub fn ensure(self, layout: &Layout, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+        let (name, package, own_code) = match self {
+            Self::Argocd => ("argocd", "github.com/argoproj/argo-cd/v3/cmd", false),
+            Self::OidcProvider => ("oidc-provider", ".", true),
+        };
+        let directory = Layout::tool(name);
+        let go = requirements::check(&directory)?;
+        let recipe = Recipe { name, directory, package, linker_flags: String::new(), own_code };
+        compile::ensure(layout, &go, &recipe, progress)
+    }
+}
+
 /// The folder with the definitions of the pinned release of External Secrets. Fetched on first use.
 pub fn external_secrets_definitions() -> Result<PathBuf> {
     let module =

@@ -8,6 +8,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
 use crate::prompt;
+use crate::remote::query::part;
 use crate::remote::{Api, Flags};
 
 /// Accounts of the API server: what they may do, their tokens and passwords. Needs `plumb login`.
@@ -106,15 +107,8 @@ async fn name_of(api: &Api, given: Option<&String>) -> Result<String, CommandErr
     }
 }
 
-/// A value as part of a path.
-fn part(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(letter).collect()
-}
-
 pub(crate) async fn run(context: &Context, args: &Args, flags: &Flags) -> Result<ExitCode, CommandError> {
-    let api = Api::of(flags)?;
+    let api = if context.connection.is_core() { context.api().await? } else { Api::of(flags)? };
     match &args.command {
         Command::CanI { action, resource, object } => {
             let object: Vec<String> = object.split('/').map(part).collect();

@@ -46,6 +46,7 @@ mod sealed;
 mod server;
 mod server_argocd;
 mod server_calls;
+mod server_commands;
 mod server_security;
 mod server_sso;
 mod settings;

@@ -77,6 +77,10 @@ struct UnsupportedDiffFlags {
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     args.unsupported.refuse()?;
+    if args.revision_override.is_given() && context.door().is_some() {
+        return Err(CommandError::usage("--revision and --local compare on this machine, not through a server")
+            .hint("--core compares with the kubeconfig; `plumb app manifests APP --revision` prints another revision"));
+    }
     let client = context.client().await?;
     let (target, application) = args.app.read(context, &client).await?;
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {

@@ -13,6 +13,7 @@ mod history;
 mod list;
 mod logs;
 mod manifests;
+mod object_actions;
 mod patch;
 mod patch_resource;
 mod resources;
