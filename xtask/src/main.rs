@@ -13,6 +13,7 @@ mod plumb;
 mod bench;
 mod bench_list;
 mod judge;
+mod book;
 mod image;
 mod release;
 mod demo;
@@ -42,6 +43,8 @@ enum Task {
     BenchApi(bench_api::Args),
     /// Measure how long `plumb app list` takes, compared with kubectl.
     BenchList(bench_list::Args),
+    /// Make the documentation as a site, with a page per command (mdBook).
+    Book(book::Args),
     /// Start, stop and list real Kubernetes control planes on 127.0.0.1.
     Cluster(cluster::Args),
     /// Run plumb on a real cluster with a repository that has many planted faults.
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::BenchApi(args) => bench_api::run(&args),
         Task::BenchList(args) => bench_list::run(&args),
+        Task::Book(args) => book::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
         Task::Image(args) => image::run(&args),

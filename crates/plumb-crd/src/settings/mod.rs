@@ -28,3 +28,5 @@ pub use problem::SettingsProblem;
 pub use repository::{Credentials, GithubApp, Repositories, Repository, RepositoryKind, TlsClient};
 pub use secret::{SECRET_TYPE, SecretData, SecretText, WebhookSecrets, name_hash};
 pub use unused::without_effect;
+pub(crate) use plugin::plugin_schema;
+pub(crate) use value::ValueForm;

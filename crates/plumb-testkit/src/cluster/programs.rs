@@ -131,6 +131,19 @@ impl ClientProgram {
     }
 }
 
+/// The program that checks manifests against JSON schemas: the user's own if on the `PATH`, else built on first use.
+pub fn kubeconform(layout: &Layout, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+    const NAME: &str = "kubeconform";
+    if let Some(path) = layout.on_path(NAME) {
+        return Ok(path);
+    }
+    let directory = Layout::tool(NAME);
+    let go = requirements::check(&directory)?;
+    let package = "github.com/yannh/kubeconform/cmd/kubeconform";
+    let recipe = Recipe { name: NAME, directory, package, linker_flags: String::new(), own_code: false };
+    compile::ensure(layout, &go, &recipe, progress)
+}
+
 /// The folder with the definitions of the pinned release of External Secrets. Fetched on first use.
 pub fn external_secrets_definitions() -> Result<PathBuf> {
     let module =

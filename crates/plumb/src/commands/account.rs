@@ -47,6 +47,9 @@ enum Command {
         /// Name of the account [default: your own].
         #[arg(long, short = 'a')]
         account: Option<String>,
+        /// Output format.
+        #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+        output: Format,
     },
     /// Show who you are.
     ///
@@ -118,9 +121,13 @@ pub(crate) async fn run(context: &Context, args: &Args, flags: &Flags) -> Result
             context.out.print(text(&answer, "value"));
         }
         Command::List { output } => list(context, &api, *output).await?,
-        Command::Get { account } => {
+        Command::Get { account, output } => {
             let name = name_of(&api, account.as_ref()).await?;
-            show(context, &api.get(&format!("/api/v1/account/{}", part(&name))).await?);
+            let account = api.get(&format!("/api/v1/account/{}", part(&name))).await?;
+            match output {
+                Format::Json | Format::Yaml => context.out.object(*output, &account)?,
+                Format::Wide | Format::Name => show(context, &account),
+            }
         }
         Command::GetUserInfo { output } => user_info(context, &api, *output).await?,
         Command::GenerateToken { account, expires_in, id } => {

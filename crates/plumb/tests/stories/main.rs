@@ -56,5 +56,6 @@ mod standby;
 mod sync;
 mod time_travel;
 mod tombstones;
+mod upgrade;
 mod waiting;
 mod windows;
