@@ -36,6 +36,7 @@ mod namespaces;
 mod orphans;
 mod others_trouble;
 mod outside;
+mod page;
 mod plain_secrets;
 mod poison;
 mod reports;
