@@ -149,7 +149,14 @@ mod tests {
         let kinds: Vec<String> = schema_kinds().into_iter().map(|(kind, _)| kind).collect();
         assert_eq!(
             kinds,
-            ["Application", "AppProject", "ApplicationSet", "DriftReport", "ConfigManagementPlugin", "ConfigMap"]
+            [
+                "Application",
+                "AppProject",
+                "ApplicationSet",
+                "DriftReport",
+                "ConfigManagementPlugin",
+                "ConfigMap"
+            ]
         );
         assert!(kinds.iter().all(|kind| json_schema(kind).is_some()));
     }
@@ -159,9 +166,8 @@ mod tests {
         let schema = json_schema("settings").expect("a schema");
         let of = |object: &str| {
             let all = schema["allOf"].as_array().expect("conditions").iter();
-            let is_it = |part: &&Value| {
-                part["if"]["properties"]["metadata"]["properties"]["name"]["const"] == object
-            };
+            let is_it =
+                |part: &&Value| part["if"]["properties"]["metadata"]["properties"]["name"]["const"] == object;
             all.clone().find(is_it).expect("the object")["then"]["properties"]["data"]["properties"].clone()
         };
         let (cm, parameters) = (of("argocd-cm"), of("argocd-cmd-params-cm"));

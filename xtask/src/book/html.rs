@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn links_to_files_are_read() {
-        let html = "<a href=\"a.html#x\"><a href=\"https://e.org\"><a href=\"#y\"><a class=\"b\" href=\"../c/\">";
+        let html =
+            "<a href=\"a.html#x\"><a href=\"https://e.org\"><a href=\"#y\"><a class=\"b\" href=\"../c/\">";
         assert_eq!(targets(html), ["a.html", "../c/"]);
     }
 }

@@ -72,7 +72,10 @@ mod tests {
     #[test]
     fn a_page_has_the_description_as_text() {
         let page = page("plumb app", HELP);
-        assert!(page.starts_with("# plumb app\n\nShow apps.\n\n```text\nUsage: plumb app <COMMAND>\n"), "{page}");
+        assert!(
+            page.starts_with("# plumb app\n\nShow apps.\n\n```text\nUsage: plumb app <COMMAND>\n"),
+            "{page}"
+        );
         assert!(page.ends_with("  -h\n```\n"), "{page}");
     }
 }

@@ -70,7 +70,11 @@ fn install_lines(readme: &str) -> Result<[String; 3]> {
         let line = lines.find(|line| line.starts_with(start));
         line.map(str::to_owned).with_context(|| format!("README.md has no line `{start} …` at its place"))
     };
-    Ok([next("helm upgrade --install plumb charts/plumb")?, next("kubectl apply -n argocd")?, next("plumb app list")?])
+    Ok([
+        next("helm upgrade --install plumb charts/plumb")?,
+        next("kubectl apply -n argocd")?,
+        next("plumb app list")?,
+    ])
 }
 
 /// Words in an order of their own.
@@ -110,7 +114,9 @@ impl Stage {
             fs::create_dir_all(folder.join(name))?;
         }
         symlink(root.join("charts"), folder.join("desk/charts")).context("cannot link the charts")?;
-        for (name, program) in [("plumb", plumb), ("helm", programs.helm.as_path()), ("kubectl", programs.kubectl.as_path())] {
+        for (name, program) in
+            [("plumb", plumb), ("helm", programs.helm.as_path()), ("kubectl", programs.kubectl.as_path())]
+        {
             let program = program.canonicalize().with_context(|| format!("cannot find {name}"))?;
             symlink(program, folder.join("bin").join(name)).with_context(|| format!("cannot link {name}"))?;
         }
@@ -134,7 +140,8 @@ impl Stage {
     fn install(&self) -> Result<()> {
         let [install, create, _] = &self.lines;
         let first = application(APPS[0].0).to_string();
-        fs::write(self.folder.join("desk/application.yaml"), first).context("cannot write the Application")?;
+        fs::write(self.folder.join("desk/application.yaml"), first)
+            .context("cannot write the Application")?;
         let repositories = "--set 'extraEnv[0].name=PLUMB_LOCAL_REPOSITORIES'";
         self.shell(&format!(
             "{install} {repositories} --set 'extraEnv[0].value={REPOSITORIES}' --wait --timeout 90s"
@@ -164,7 +171,9 @@ impl Stage {
     fn is_listed_as_synced(&self) -> Result<bool> {
         let [.., list] = &self.lines;
         let listed = self.shell(list)?;
-        Ok(listed.lines().any(|line| line.starts_with(&format!("argocd/{}", APPS[0].0)) && line.contains(" Synced ")))
+        Ok(listed
+            .lines()
+            .any(|line| line.starts_with(&format!("argocd/{}", APPS[0].0)) && line.contains(" Synced ")))
     }
 
     /// Runs a line as a user types it, where the chart, helm, kubectl and plumb are at hand.

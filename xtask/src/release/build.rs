@@ -86,7 +86,11 @@ pub(super) fn all(root: &Path) -> Result<Vec<Build>> {
         }
     }
     for build in &builds {
-        ensure!(!is_auditable || lists_crates(&build.program)?, "{} lists no crates", build.program.display());
+        ensure!(
+            !is_auditable || lists_crates(&build.program)?,
+            "{} lists no crates",
+            build.program.display()
+        );
     }
     Ok(builds)
 }

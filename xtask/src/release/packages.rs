@@ -118,7 +118,8 @@ mod tests {
         let krew = krew(version, address, &archives);
         assert!(krew.contains("\nspec:\n  version: v1.2.3\n"), "{krew}");
         for text in [krew, homebrew(version, address, &archives)] {
-            for part in ["plumb-1.2.3-x86_64-linux.tar.gz", "plumb-1.2.3-aarch64-linux.tar.gz", "abc", "def"] {
+            for part in ["plumb-1.2.3-x86_64-linux.tar.gz", "plumb-1.2.3-aarch64-linux.tar.gz", "abc", "def"]
+            {
                 assert!(text.contains(part), "{part}: {text}");
             }
             assert!(text.contains("https://x.example/v1.2.3/plumb-1.2.3-x86_64"), "{text}");

@@ -75,7 +75,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
     step(&mut counts, "formatting", || cargo(root, &["fmt", "--all", "--check"], &[]))?;
     step(&mut counts, "clippy", || {
-        cargo(root, &["clippy", "--workspace", "--all-targets", "--features", TRACES, "--quiet", "--", "-D", "warnings"], &[])
+        cargo(
+            root,
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--features",
+                TRACES,
+                "--quiet",
+                "--",
+                "-D",
+                "warnings",
+            ],
+            &[],
+        )
     })?;
     step(&mut counts, "tidy", || steps::tidy(root))?;
     step(&mut counts, "licences and advisories", || steps::deny(root))?;

@@ -89,7 +89,8 @@ pub(crate) fn plugin_schema() -> Value {
     ] {
         let (parent, name) = place.rsplit_once('/').unwrap_or_default();
         if let Some(fields) = schema.pointer_mut(parent).and_then(Value::as_object_mut) {
-            fields.insert(name.to_owned(), json!({"type": kind, "x-kubernetes-preserve-unknown-fields": true}));
+            fields
+                .insert(name.to_owned(), json!({"type": kind, "x-kubernetes-preserve-unknown-fields": true}));
         }
     }
     schema

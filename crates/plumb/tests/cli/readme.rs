@@ -17,7 +17,10 @@ const README: &str = include_str!("../../../../README.md");
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo xtask demo", "`cargo xtask test` runs it twice"),
     ("cargo xtask test", "`.ci/run` is this command"),
-    ("helm upgrade --install plumb charts/plumb", "`cargo xtask image --check` runs these lines of the README"),
+    (
+        "helm upgrade --install plumb charts/plumb",
+        "`cargo xtask image --check` runs these lines of the README",
+    ),
     ("kubectl apply -n argocd -f", "`cargo xtask image --check` runs these lines of the README"),
     ("plumb run --install", "the plumb of this test was started so"),
 ];

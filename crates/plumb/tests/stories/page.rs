@@ -45,7 +45,8 @@ impl Opened<'_, '_> {
 
     /// Waits for a card on the screen that is open, with all these words.
     async fn card(&mut self, words: &[&str]) -> Result<()> {
-        let holds = words.iter().map(|word| format!("text.includes({word:?})")).collect::<Vec<_>>().join(" && ");
+        let holds =
+            words.iter().map(|word| format!("text.includes({word:?})")).collect::<Vec<_>>().join(" && ");
         let condition = format!(
             "[...document.querySelectorAll('.card')].some((card) => {{ const text = card.textContent; return {holds}; }})"
         );
@@ -110,7 +111,10 @@ async fn the_stories_of_a_red_column_in_a_browser() -> Result<()> {
 
     let heap = page.tab.heap_snapshot().await?;
     let received = page.tab.received().await?;
-    ensure!(received.contains("LiveEdit") && heap.contains("LiveEdit"), "the search for secrets sees nothing");
+    ensure!(
+        received.contains("LiveEdit") && heap.contains("LiveEdit"),
+        "the search for secrets sees nothing"
+    );
     for (place, text) in [("an answer", &received), ("the heap", &heap), ("the log", &stage.log()?)] {
         ensure!(!text.contains(CANARY), "a secret value is in {place}");
         ensure!(!text.contains("Y2FuYXJ5LTVmMWM5ZC12YWx1ZQ"), "a secret value is in {place}, encoded");
@@ -266,7 +270,10 @@ async fn secret_differs(page: &mut Opened<'_, '_>) -> Result<()> {
     page.tab.until("document.querySelector('.cl.mnew') !== null").await?;
     let shown = page.tab.eval("document.documentElement.outerHTML").await?;
     let shown = shown.as_str().unwrap_or_default();
-    ensure!(shown.contains("++++") && !shown.contains(CANARY) && !shown.contains("s3cr3t"), "a value is shown");
+    ensure!(
+        shown.contains("++++") && !shown.contains(CANARY) && !shown.contains("s3cr3t"),
+        "a value is shown"
+    );
     Ok(())
 }
 

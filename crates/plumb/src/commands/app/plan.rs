@@ -38,9 +38,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             .hint("is `plumb run` running for this namespace?"));
     }
     let report = client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name).await;
-    let report = report.map_err(|error| {
-        CommandError::api(format!("read the drift report of {}", target.name), error)
-    })?;
+    let report = report
+        .map_err(|error| CommandError::api(format!("read the drift report of {}", target.name), error))?;
     let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
     let request = PlanRequest { prune: args.prune, ..PlanRequest::default() };
     // No repository is read: the steps are those of the last comparison.

@@ -2,8 +2,8 @@
 
 use super::{
     actions, confirm_deletion, create, delete, delete_resource, diff, edit, get, get_resource, history, list,
-    logs, manifests, patch, patch_resource, plan, resources, rollback, set, sources, sync, terminate_op, unset,
-    wait,
+    logs, manifests, patch, patch_resource, plan, resources, rollback, set, sources, sync, terminate_op,
+    unset, wait,
 };
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;

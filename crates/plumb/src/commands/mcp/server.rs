@@ -57,7 +57,11 @@ impl Server {
 fn readable(bytes: &[u8]) -> String {
     let n_left_out = bytes.len().saturating_sub(MOST_ANSWER);
     let text = String::from_utf8_lossy(&bytes[..bytes.len() - n_left_out]).into_owned();
-    if n_left_out == 0 { text } else { format!("{text}\n[cut here: {n_left_out} bytes more; ask for one app]") }
+    if n_left_out == 0 {
+        text
+    } else {
+        format!("{text}\n[cut here: {n_left_out} bytes more; ask for one app]")
+    }
 }
 
 /// The result of a command. The exit code 1 is an answer (something differs), not a failure.

@@ -90,7 +90,8 @@ const NO_FACTS: &[&str] = &[
 ];
 
 /// Verbs of `plumb proj` that only change a project.
-const CHANGES_A_PROJECT: &[&str] = &["add", "allow", "create", "delete", "deny", "disable", "edit", "enable", "remove", "update"];
+const CHANGES_A_PROJECT: &[&str] =
+    &["add", "allow", "create", "delete", "deny", "disable", "edit", "enable", "remove", "update"];
 
 #[test]
 fn every_command_that_prints_facts_has_documented_data() -> Result<()> {
@@ -100,8 +101,8 @@ fn every_command_that_prints_facts_has_documented_data() -> Result<()> {
     for line in commands() {
         let help = shell.quietly(&format!("{line} --help"), &[], "")?.stdout;
         let verb = line.rsplit(' ').next().unwrap_or_default();
-        let changes_a_project = line.starts_with("plumb proj ")
-            && CHANGES_A_PROJECT.iter().any(|start| verb.starts_with(start));
+        let changes_a_project =
+            line.starts_with("plumb proj ") && CHANGES_A_PROJECT.iter().any(|start| verb.starts_with(start));
         if help.contains("\nCommands:") || NO_FACTS.contains(&line.as_str()) || changes_a_project {
             continue;
         }
