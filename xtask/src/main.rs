@@ -13,10 +13,12 @@ mod plumb;
 mod bench;
 mod bench_list;
 mod judge;
+mod book;
 mod image;
 mod release;
 mod demo;
 mod scale;
+mod bench_api;
 mod tidy;
 mod test;
 mod yaml;
@@ -37,8 +39,12 @@ struct Cli {
 enum Task {
     /// Measure plumb and the same requests without it: the table of docs/performance.md.
     Bench(bench::Args),
+    /// Measure the API: lists with many Applications, and many open streams.
+    BenchApi(bench_api::Args),
     /// Measure how long `plumb app list` takes, compared with kubectl.
     BenchList(bench_list::Args),
+    /// Make the documentation as a site, with a page per command (mdBook).
+    Book(book::Args),
     /// Start, stop and list real Kubernetes control planes on 127.0.0.1.
     Cluster(cluster::Args),
     /// Run plumb on a real cluster with a repository that has many planted faults.
@@ -62,7 +68,9 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
         Task::Bench(args) => bench::run(&args),
+        Task::BenchApi(args) => bench_api::run(&args),
         Task::BenchList(args) => bench_list::run(&args),
+        Task::Book(args) => book::run(&args),
         Task::Cluster(args) => cluster::run(args),
         Task::Demo(args) => demo::run(&args),
         Task::Image(args) => image::run(&args),

@@ -27,8 +27,13 @@ pub(crate) fn given_or_built(given: Option<&Path>, root: &Path) -> Result<PathBu
 
 /// Builds a program of this repository in release mode, and returns its path.
 pub(crate) fn build(root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
-    let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--message-format", "json-render-diagnostics"])
+    build_by(Command::new(env!("CARGO")).arg("build"), root, what, name)
+}
+
+/// The same with a command that takes the words of `cargo build`.
+pub(crate) fn build_by(cargo: &mut Command, root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
+    let output = cargo
+        .args(["--release", "--message-format", "json-render-diagnostics"])
         .args(what)
         .current_dir(root)
         .stderr(Stdio::inherit())

@@ -38,6 +38,15 @@ impl SelectedFields {
         if self.is_exclusive { without(&self.names, value) } else { only(&self.names, value) }
     }
 
+    /// The choice within a field of the answer, if that field is sent in part; `None` if all or nothing of it is sent, or
+    /// if the fields are those to leave out.
+    #[must_use]
+    pub fn within(&self, name: &str) -> Option<Self> {
+        let node =
+            self.names.children.get(name).filter(|node| !node.children.is_empty() && !self.is_exclusive)?;
+        Some(Self { names: node.clone(), is_exclusive: false })
+    }
+
     /// True if this field of the answer is sent at all.
     pub fn wants(&self, path: &[&str]) -> bool {
         let mut node = &self.names;
@@ -91,6 +100,9 @@ mod tests {
         let list = json!({"metadata": {"x": 1}, "items": [{"metadata": {"name": "a", "uid": "u"}, "spec": {"p": 1}}]});
         let fields = SelectedFields::parse("items.metadata.name,items.spec").unwrap();
         assert_eq!(fields.of(&list), json!({"items": [{"metadata": {"name": "a"}, "spec": {"p": 1}}]}));
+        let within = fields.within("items").unwrap();
+        assert_eq!(within.of(&list["items"][0]), json!({"metadata": {"name": "a"}, "spec": {"p": 1}}));
+        assert!(fields.within("metadata").is_none());
         assert!(fields.wants(&["items", "spec", "p"]) && !fields.wants(&["items", "status"]));
         let fields = SelectedFields::parse("-items.spec,metadata").unwrap();
         assert_eq!(fields.of(&list), json!({"items": [{"metadata": {"name": "a", "uid": "u"}}]}));

@@ -409,7 +409,8 @@ impl DriftFinding {
         })
     }
 
-    fn of(finding: &Finding) -> Self {
+    /// The finding as a report has it.
+    pub fn of(finding: &Finding) -> Self {
         Self {
             group: finding.key.group.clone(),
             kind: finding.key.kind.clone(),

@@ -47,7 +47,7 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
       <p class="crumbs"><a href="applications">Apps</a> / {app[0]}</p>
       <h1><Mark state={state} /> {app[1]}</h1>
       <p class="sentences">{d.sentences.map((text, i) => <span key={i} class={i === 0 && d.sync === "OutOfSync" ? "counts" : i === 1 && (d.health === "Degraded" || d.health === "Missing") ? "ill" : ""}>{text} </span>)}
-        {d.since !== null && <span class="muted">Since <Ago at={d.since} />. </span>}
+        {d.since !== null && <span class="muted">Began <Ago at={d.since} />. </span>}
         {d.pausedUntil !== null && <span>It ends in {duration(d.pausedUntil - now.value)} <time>{clock(d.pausedUntil)}</time>. </span>}
         {d.window && <span class="counts">{d.window} </span>}</p>
       <div class="actions bar">

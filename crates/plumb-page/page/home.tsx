@@ -45,7 +45,7 @@ function TroubleCard({ card }: { card: Card }) {
     <header><Mark state={state} /><span class="class">{title}</span>
       {group ? <span class="apps">{card.apps!.slice(0, 6).map((app, i) => <span key={app.join()}>{i > 0 && ", "}<Name app={app} /></span>)}{card.count! > Math.min(6, card.apps!.length) && ` and ${card.count! - Math.min(6, card.apps!.length)} more`}</span> : <Name app={card.app} />}
       {card.since !== null && <span class="since"><Ago at={card.since} /></span>}</header>
-    {!group && card.object && <p class="what"><ObjectLink app={card.app} o={card.object} /> {card.fields.slice(0, 2).map((field) => <code key={field}>{field}</code>)}{card.more > 0 && <span class="tag">{card.more} more</span>}</p>}
+    {!group && card.object && <p class="what"><ObjectLink app={card.app} o={card.object} /> {card.fields.slice(0, 2).map((field) => <code key={field}>{field}</code>)} {card.more > 0 && <span class="tag">{card.more} more</span>}</p>}
     {card.text && <p class="text">{card.text}</p>}
     {card.sort === "ill" && card.fix && !card.text.includes(card.fix.slice(0, 40)) && <p class="cause">{card.fix}</p>}
     <footer>

@@ -51,7 +51,7 @@ export function Orphans() {
   return <Panel of={loaded}>{({ orphans }) => {
     const apps = [...new Set(orphans.map((o) => o.app.join("/")))].map((key) => key.split("/") as unknown as AppRef);
     return <div><div class="toolbar"><h1>Orphans <span class="count">{orphans.length}</span></h1></div>
-      <p class="small">Objects that left Git and still exist. `plumb orphans` also reads who uses each of them.</p><Command text="plumb orphans" />
+      <p class="small">Objects that left Git and still exist. The command also reads who uses each of them.</p><Command text="plumb orphans" />
       {!orphans.length && <p class="note calmnote"><Mark state="well" /> No orphans.</p>}
       {apps.map((app) => <section class="card counts" key={app.join()}><header><Mark state="counts" /><Name app={app} /><span class="actions"><Button off={mayWrite() ? null : "There is no fresh news, or this page is read-only."} onClick={() => plan("sync", [app], { prune: true })}>Prune: plan</Button></span></header>
         <ul class="places">{orphans.filter((o) => o.app.join() === app.join()).map((o, i) => <li key={i}><ObjectLink app={app} o={o.object} /> <Ago at={o.since} /><p class="small">{o.evidence[0]}</p></li>)}</ul></section>)}</div>;
@@ -64,9 +64,9 @@ export function Undo() {
   const restore = async (d: Deleted) => {
     try { await post("api/plumb/v1/acts", { verb: "restore", id: d.id }); say(`Restored ${d.object.kind} ${d.object.name}.`); } catch (error) { say((error as Error).message); }
   };
-  return <div><div class="toolbar"><h1>Undo</h1></div><p class="small">plumb keeps a copy of each object before it deletes it.</p>
+  return <div><div class="toolbar"><h1>Undo</h1></div><p class="small intro">plumb keeps a copy of each object before it deletes it.</p>
     <Panel of={loaded} empty={loaded.value?.deleted.length === 0 && "No deleted objects are kept."}>{({ deleted }) => <ul class="list">{deleted.map((d) => <li key={d.id}><div><b>{d.object.kind}</b> {d.object.namespace && d.object.namespace + "/"}{d.object.name} of <Name app={d.app} /> <Ago at={d.at} />
-      <p class="small">{d.why}{d.revision && ` at ${d.revision.slice(0, 7)}`}.{d.lost && ` ${d.lost}.`}{d.why === "removed from Git" && " A later prune deletes it again unless Git has it."}</p><Command text={`plumb undo restore ${d.id.slice(0, 8)}`} /></div>
+      <p class="small">{d.why}{d.revision && ` at ${d.revision.slice(0, 7)}`}.{d.lost && ` Lost: ${d.lost}.`}{d.why === "removed from Git" && " A later prune deletes it again unless Git has it."}</p><Command text={`plumb undo restore ${d.id.slice(0, 8)}`} /></div>
       <Button off={d.refusal ?? (mayWrite() ? null : "There is no fresh news.")} onClick={() => restore(d)}>Restore</Button></li>)}</ul>}</Panel></div>;
 }
 

@@ -30,7 +30,7 @@ export function stateOf(sync: string, health: string, klass: string, op = ""): S
 /** How long ago, and when. */
 export function Ago({ at, word = "" }: { at: number | null; word?: string }) {
   if (at === null) return null;
-  return <span class="ago">{word}{duration(now.value - at)} <time dateTime={new Date(at * 1000).toISOString()}>{clock(at)}</time></span>;
+  return <span class="ago">{word}{duration(now.value - at)} ago <time dateTime={new Date(at * 1000).toISOString()}>{clock(at)}</time></span>;
 }
 /** How long, without the clock; for dense lists, where the detail has the time. */
 export function For({ at }: { at: number | null }) {

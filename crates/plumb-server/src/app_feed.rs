@@ -1,9 +1,12 @@
 //! Changes of Applications for all streams. One task reads each change once; streams share the result.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
-use plumb_api::{MessageId, Tables, encode};
+use plumb_api::{MessageId, SelectedFields, Tables, encode, frame};
+use plumb_crd::Application;
 use plumb_engine::{AppNews, Handle};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -11,21 +14,66 @@ use tokio::sync::broadcast;
 /// How many changes a stream may be behind. One that reads more slowly is cut off; its client starts over.
 const BEHIND: usize = 1024;
 
-/// One message of a stream. It is encoded once for all streams.
+/// One message of a stream. It is written once for all streams.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) value: Value,
-    encoded: OnceLock<Vec<u8>>,
+    framed: OnceLock<Bytes>,
+    /// As JSON, for each choice of fields that a stream has.
+    shown: Mutex<Vec<(Option<SelectedFields>, Shown)>>,
 }
+
+/// A message as the JSON of `{"result": …}`.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// As a line.
+    pub(crate) line: Bytes,
+    /// As a server-sent event.
+    pub(crate) event: Bytes,
+    /// Equal for equal texts.
+    pub(crate) hash: u64,
+}
+
+impl Shown {
+    fn of(value: &Value) -> Self {
+        let text = value.to_string();
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Self {
+            line: Bytes::from(format!("{text}\n")),
+            event: Bytes::from(format!("data: {text} \n\n\n")),
+            hash: hasher.finish(),
+        }
+    }
+}
+
+/// The streams of a page all choose the same fields. More choices than this are not kept.
+const CHOICES: usize = 8;
 
 impl Item {
     pub(crate) fn new(value: Value) -> Self {
-        Self { value, encoded: OnceLock::new() }
+        Self { value, framed: OnceLock::new(), shown: Mutex::default() }
     }
 
-    /// The message in protobuf; empty if it cannot be encoded.
-    pub(crate) fn encoded(&self, message: MessageId) -> &[u8] {
-        self.encoded.get_or_init(|| encode(Tables::get(), message, &self.value).unwrap_or_default())
+    /// The message in protobuf, as a frame of gRPC; empty if it cannot be encoded.
+    pub(crate) fn framed(&self, message: MessageId) -> Bytes {
+        let encoded = || encode(Tables::get(), message, &self.value).unwrap_or_default();
+        self.framed.get_or_init(|| Bytes::from(frame(&encoded()))).clone()
+    }
+
+    /// The message in JSON, with these fields.
+    pub(crate) fn shown(&self, fields: Option<&SelectedFields>) -> Shown {
+        let mut known = self.shown.lock();
+        if let Some((_, shown)) = known.iter().find(|(choice, _)| choice.as_ref() == fields) {
+            return shown.clone();
+        }
+        // The paths of `fields` start at the result.
+        let result = json!({"result": self.value});
+        let shown = fields.map_or_else(|| Shown::of(&result), |fields| Shown::of(&fields.of(&result)));
+        if known.len() < CHOICES {
+            known.push((fields.cloned(), shown.clone()));
+        }
+        shown
     }
 }
 
@@ -34,11 +82,15 @@ impl Item {
 pub(crate) struct AppEvent {
     /// `{type, application}`.
     pub(crate) item: Arc<Item>,
+    /// The Application, read once for all streams; `None` if it cannot be read.
+    pub(crate) typed: Option<Arc<Application>>,
 }
 
 impl AppEvent {
     pub(crate) fn new(kind: &str, application: Value) -> Self {
-        Self { item: Arc::new(Item::new(json!({"type": kind, "application": without_kind(application)}))) }
+        let typed = Application::from_json(&application).ok().map(Arc::new);
+        let value = json!({"type": kind, "application": without_kind(application)});
+        Self { item: Arc::new(Item::new(value)), typed }
     }
 
     pub(crate) fn application(&self) -> &Value {

@@ -13,10 +13,11 @@ use serde_json::Value;
 pub(crate) const FIELD_MANAGER: &str = "argocd-server";
 
 /// Group version, kind and plural of what the server reads and writes in the control-plane namespace.
-const KINDS: [(&str, &str, &str); 7] = [
+const KINDS: [(&str, &str, &str); 8] = [
     ("argoproj.io/v1alpha1", "Application", "applications"),
     ("argoproj.io/v1alpha1", "ApplicationSet", "applicationsets"),
     ("argoproj.io/v1alpha1", "AppProject", "appprojects"),
+    ("plumb.dev/v1alpha1", "DriftReport", "driftreports"),
     ("v1", "ConfigMap", "configmaps"),
     ("v1", "Event", "events"),
     ("v1", "Pod", "pods"),
@@ -29,6 +30,7 @@ pub(crate) enum Known {
     Application,
     ApplicationSet,
     Project,
+    DriftReport,
     ConfigMap,
     Secret,
 }
@@ -39,6 +41,7 @@ impl Known {
             Self::Application => ("argoproj.io/v1alpha1", "Application"),
             Self::ApplicationSet => ("argoproj.io/v1alpha1", "ApplicationSet"),
             Self::Project => ("argoproj.io/v1alpha1", "AppProject"),
+            Self::DriftReport => ("plumb.dev/v1alpha1", "DriftReport"),
             Self::ConfigMap => ("v1", "ConfigMap"),
             Self::Secret => ("v1", "Secret"),
         };

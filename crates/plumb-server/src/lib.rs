@@ -25,6 +25,7 @@ mod app_feed;
 mod set_feed;
 mod call;
 mod handlers;
+mod local;
 mod page;
 mod doors;
 mod request_body;
@@ -33,6 +34,7 @@ mod api;
 
 pub use api::{Api, ApiOptions};
 pub use body::AnswerBody;
+pub use local::LocalApi;
 pub use page::PageMode;
 pub use token_fuzzing::accepts_token;
 pub use transport::Transport;

@@ -13,7 +13,7 @@ mod routes;
 mod connection;
 mod server;
 
-pub use plumb_server::{ApiOptions, PageMode, Transport};
+pub use plumb_server::{ApiOptions, LocalApi, PageMode, Transport};
 pub use routes::Side;
 pub use server::{ApiStart, BindError, Listener, Server};
 pub use webhook::{knows_sender, read_payload, read_verified};

@@ -11,7 +11,7 @@ use crate::config::{self, ConnectionArgs};
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::remote::Flags;
+use crate::remote::{Api, Choice, Flags, choose};
 use crate::unsupported::{UnsupportedCommand, UnsupportedFlags};
 
 /// A `GitOps` engine in which `OutOfSync` means that something is wrong.
@@ -22,8 +22,9 @@ use crate::unsupported::{UnsupportedCommand, UnsupportedFlags};
     about,
     propagate_version = true,
     max_term_width = 100,
-    after_help = "plumb uses the cluster of your kubeconfig. Exit codes: 0 success, 1 the answer is no \
-                  (something differs, a sync failed), 2 invalid command line, 20 error."
+    after_help = "plumb uses the cluster of your kubeconfig, or after `plumb login` the API of a server. \
+                  Exit codes: 0 success, 1 the answer is no (something differs, a sync failed), 2 invalid \
+                  command line, 20 error."
 )]
 struct Cli {
     #[command(flatten)]
@@ -58,6 +59,9 @@ enum Command {
     Proj(Box<commands::proj::Args>),
     Cluster(commands::cluster::Args),
     Repo(commands::repo::Args),
+    Repocreds(commands::repocreds::Args),
+    Cert(commands::cert::Args),
+    Gpg(commands::gpg::Args),
     Login(commands::login::LoginArgs),
     Logout(commands::login::LogoutArgs),
     #[command(visible_alias = "ctx")]
@@ -80,6 +84,25 @@ enum Command {
 }
 
 impl Command {
+    /// True for the commands that are about logins at servers.
+    fn is_about_logins(&self) -> bool {
+        matches!(self, Self::Login(_) | Self::Logout(_) | Self::Context(_) | Self::Account(_))
+    }
+
+    /// True for the commands that work through the API of a server and with the kubeconfig.
+    fn has_both_ways(&self) -> bool {
+        matches!(
+            self,
+            Self::App(_)
+                | Self::Proj(_)
+                | Self::Cluster(_)
+                | Self::Repo(_)
+                | Self::Repocreds(_)
+                | Self::Cert(_)
+                | Self::Gpg(_)
+        )
+    }
+
     fn namespace_means(&self) -> NamespaceMeans {
         match self {
             Self::App(args) => args.namespace_means(),
@@ -118,13 +141,15 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
         args.set_server_flags(cli.unsupported.take_for_server()?);
     }
     let remote = match &cli.command {
-        Command::Login(_) | Command::Logout(_) | Command::Context(_) | Command::Account(_) => {
-            cli.unsupported.take_for_remote()
-        }
+        command if command.is_about_logins() || command.has_both_ways() => cli.unsupported.take_for_remote(),
         _ => Flags::default(),
     };
     cli.unsupported.refuse()?;
-    let context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
+    let (core, chooses_cluster) = (cli.connection.is_core(), cli.connection.chooses_cluster());
+    let mut context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
+    if cli.command.has_both_ways() && choose(&remote, core, chooses_cluster) == Choice::Server {
+        context = context.through(Api::of(&remote)?);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -166,6 +191,9 @@ async fn run(
         Command::Proj(args) => commands::proj::run(context, &args).await,
         Command::Cluster(args) => commands::cluster::run(context, &args).await,
         Command::Repo(args) => commands::repo::run(context, &args).await,
+        Command::Repocreds(args) => commands::repocreds::run(context, &args).await,
+        Command::Cert(args) => commands::cert::run(context, &args).await,
+        Command::Gpg(args) => commands::gpg::run(context, &args).await,
         Command::Login(args) => commands::login::login(context, &args, remote).await,
         Command::Logout(args) => commands::login::logout(context, &args, remote).await,
         Command::Context(args) => commands::contexts::run(context, &args, remote),

@@ -25,8 +25,8 @@ pub(crate) struct ConnectionArgs {
     /// [default: `$PLUMB_NAMESPACE`].
     #[arg(long, global = true, hide_short_help = true, value_name = "NAMESPACE")]
     control_namespace: Option<String>,
-    /// Accepted for scripts written for argocd: plumb always uses the Kubernetes API.
-    #[arg(long, global = true, hide = true)]
+    /// Use the kubeconfig, also where `plumb login` has noted a server.
+    #[arg(long, global = true, hide_short_help = true)]
     core: bool,
 }
 
@@ -34,6 +34,16 @@ impl ConnectionArgs {
     /// The control-plane namespace, if one was chosen.
     pub(crate) fn control_namespace(&self) -> Option<String> {
         self.control_namespace.clone().or_else(|| variable("PLUMB_NAMESPACE"))
+    }
+
+    /// True with `--core`.
+    pub(crate) fn is_core(&self) -> bool {
+        self.core
+    }
+
+    /// True if the command line chooses a cluster of a kubeconfig.
+    pub(crate) fn chooses_cluster(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
     }
 
     /// These options as words, for another process of plumb that works on the same cluster.

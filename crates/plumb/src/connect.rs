@@ -14,6 +14,12 @@ pub(crate) async fn cluster_of(
     home: &ClusterClient,
     application: &Application,
 ) -> Result<ClusterClient, CommandError> {
+    if context.door().is_some() {
+        // The server shows the objects of the Application that was read, wherever they are.
+        let discovered = home.discover().await;
+        discovered.map_err(|error| CommandError::api("read the tree of the application", error))?;
+        return Ok(home.clone());
+    }
     let destination = &application.spec.destination;
     let cluster = match (destination.server.trim_end_matches('/'), destination.name.as_str()) {
         ("", name) => ClusterRef::Name(name.to_owned()),
@@ -34,10 +40,15 @@ pub(crate) async fn reach(
     }
     let all = registered(context, home).await?;
     let one = find(&all, cluster)?;
-    let server = &one.cluster.server;
-    if server == ClusterRef::IN_CLUSTER_SERVER {
+    if one.cluster.server == ClusterRef::IN_CLUSTER_SERVER {
         return Ok(home.clone());
     }
+    connect(one).await
+}
+
+/// A client of a registered cluster other than the home cluster, with its discovered kinds.
+pub(crate) async fn connect(one: &Registered) -> Result<ClusterClient, CommandError> {
+    let server = &one.cluster.server;
     let unreachable = |why: Box<dyn std::error::Error + Send + Sync>| {
         CommandError::because(format!("reach cluster {server}"), why)
             .hint("`plumb cluster list` shows which clusters can be reached")
@@ -51,7 +62,7 @@ pub(crate) async fn reach(
 }
 
 /// The registered cluster with this name or address.
-fn find<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
+pub(crate) fn find<'r>(all: &'r [Registered], cluster: &ClusterRef) -> Result<&'r Registered, CommandError> {
     let (text, matches): (&str, fn(&Registered, &str) -> bool) = match cluster {
         ClusterRef::Server(server) => (server, |one, server| one.cluster.server == server),
         ClusterRef::Name(name) => (name, |one, name| one.cluster.name == name),
@@ -87,6 +98,7 @@ mod tests {
         let all = clusters.map(|(name, server)| Registered {
             cluster: ClusterSecret { name: name.to_owned(), server: server.to_owned(), ..home() },
             secret: None,
+            state: None,
         });
         let found = match find(&all, cluster) {
             Ok(one) => one.cluster.server.clone(),

@@ -1,5 +1,6 @@
 //! The context of every command: the cluster, the namespace, the output; and the writes that commands share.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_core::desired::Propagation;
@@ -13,6 +14,7 @@ use crate::config::ConnectionArgs;
 use crate::error::CommandError;
 use crate::kinds;
 use crate::output::Output;
+use crate::remote::{Api, Door};
 
 /// The field manager of writes from the command line, as argocd names it.
 pub(crate) const FIELD_MANAGER: &str = "argocd";
@@ -25,6 +27,8 @@ pub(crate) struct Context {
     /// What `--namespace` means to the command.
     namespace_means: NamespaceMeans,
     namespace: String,
+    /// The API server that the command goes through; `None` for the kubeconfig.
+    door: Option<Arc<Door>>,
     /// Where the command prints.
     pub(crate) out: Output,
 }
@@ -54,7 +58,7 @@ impl Context {
         };
         let namespace =
             chosen.or_else(|| connection.control_namespace()).unwrap_or_else(|| CONTROL_PLANE.to_owned());
-        Self { connection, namespace_means, namespace, out: Output::of_process(colour_allowed) }
+        Self { connection, namespace_means, namespace, door: None, out: Output::of_process(colour_allowed) }
     }
 
     /// The control-plane namespace: where Applications, projects and settings are.
@@ -70,6 +74,26 @@ impl Context {
         }
     }
 
+    /// The same command through the API of a server.
+    #[must_use]
+    pub(crate) fn through(mut self, api: Api) -> Self {
+        self.door = Some(Door::new(api, self.namespace.clone()));
+        self
+    }
+
+    /// The server that the command goes through, if it does.
+    pub(crate) fn door(&self) -> Option<&Arc<Door>> {
+        self.door.as_ref()
+    }
+
+    /// The API: that of the server, or the same calls with the kubeconfig and without a login.
+    pub(crate) async fn api(&self) -> Result<Api, CommandError> {
+        match &self.door {
+            Some(door) => Ok(door.api().clone()),
+            None => Ok(Api::with_cluster(self.client().await?, &self.namespace)),
+        }
+    }
+
     /// Address and credentials of the cluster.
     pub(crate) async fn connect(&self) -> Result<Connection, CommandError> {
         self.connection.connection().await
@@ -77,6 +101,9 @@ impl Context {
 
     /// A client for the kinds in [`kinds`]. It needs no discovery: the first request is the command's own.
     pub(crate) async fn client(&self) -> Result<ClusterClient, CommandError> {
+        if let Some(door) = &self.door {
+            return Ok(door.client());
+        }
         let connection = self.connect().await?;
         let client =
             connection.client().map_err(|error| CommandError::because("connect to the cluster", error))?;
@@ -86,6 +113,9 @@ impl Context {
 
     /// A client with the discovered kinds of the cluster, for commands on any object.
     pub(crate) async fn client_of_all_kinds(&self) -> Result<ClusterClient, CommandError> {
+        if let Some(door) = &self.door {
+            return Ok(door.client());
+        }
         let connection = self.connect().await?;
         let server = connection.server();
         let client =

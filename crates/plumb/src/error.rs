@@ -4,9 +4,13 @@ use std::error::Error;
 use std::fmt::{self, Display};
 
 use plumb_core::error_chain::with_causes;
-use plumb_kube::{ApiError, WriteError};
+use plumb_kube::{ApiError, Reason, WriteError};
 
 use crate::exit::ExitCode;
+
+/// The reasons of refusals by plumb's or Argo CD's server, in the place of Kubernetes' own.
+pub(crate) const NOT_PERMITTED: &str = "NotPermittedByServer";
+pub(crate) const NOT_LOGGED_IN: &str = "NotLoggedIn";
 
 /// A command that failed: what cannot be done, why, and what to do next.
 #[derive(Debug)]
@@ -46,7 +50,15 @@ impl CommandError {
 
     /// A failed request to the API server, with a hint for the usual causes.
     pub(crate) fn api(what: impl Display, error: ApiError) -> Self {
+        let reason = match error.reason() {
+            Some(Reason::Other(reason)) => reason.as_str(),
+            _ => "",
+        };
         let hint = match &error {
+            _ if reason == NOT_LOGGED_IN => "log in: `plumb login SERVER`",
+            _ if reason == NOT_PERMITTED => {
+                "`plumb account can-i ACTION RESOURCE OBJECT` shows what you may do; --core uses the kubeconfig"
+            }
             error if error.code() == Some(401) => {
                 "the cluster does not accept your credentials: log in again; `kubectl auth whoami` shows who you are"
             }

@@ -6,7 +6,9 @@ mod exit;
 mod error;
 mod config;
 mod kinds;
+mod remote;
 mod output;
+mod crash;
 mod log_writer;
 mod context;
 mod prompt;
@@ -23,7 +25,6 @@ mod facts;
 mod repository;
 mod bootstrap;
 mod listen;
-mod remote;
 mod unsupported;
 mod commands;
 mod cli;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     if words.next().is_some_and(|word| word == config::TOOL_LAUNCHER) {
         return ExitCode::from(plumb_render::tool_launcher(words));
     }
+    crash::install();
     plumb_engine::limit_arenas();
     let outcome = cli::start();
     let code = match outcome {

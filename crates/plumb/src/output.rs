@@ -40,6 +40,17 @@ pub(crate) enum Format {
     Yaml,
 }
 
+impl Format {
+    /// JSON or YAML, by its name on the command line.
+    pub(crate) fn of_data(name: &str) -> Option<Self> {
+        match name {
+            "json" => Some(Self::Json),
+            "yaml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+}
+
 /// The colour of a status on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {

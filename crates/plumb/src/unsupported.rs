@@ -19,32 +19,14 @@ pub(crate) enum UnsupportedCommand {
     Relogin(Rest),
     #[command(hide = true, disable_help_flag = true)]
     Configure(Rest),
-    #[command(hide = true, disable_help_flag = true)]
-    Cert(Rest),
-    #[command(hide = true, disable_help_flag = true)]
-    Gpg(Rest),
-    #[command(hide = true, disable_help_flag = true)]
-    Repocreds(Rest),
 }
 
 impl UnsupportedCommand {
     /// The error: why plumb does not have the command, and what to use instead.
     pub(crate) fn refuse(&self) -> CommandError {
-        const SECRETS: &str = "plumb reads the same Secrets and ConfigMaps as Argo CD";
         let (name, (why, hint)) = match self {
             Self::Relogin(_) => ("relogin", ("a login is always a new one", "use `plumb login SERVER`")),
             Self::Configure(_) => ("configure", ("plumb has no configuration file", "leave it out")),
-            Self::Cert(_) => {
-                ("cert", (SECRETS, "`kubectl edit configmap argocd-ssh-known-hosts-cm -n argocd`"))
-            }
-            Self::Gpg(_) => ("gpg", (SECRETS, "`kubectl edit configmap argocd-gpg-keys-cm -n argocd`")),
-            Self::Repocreds(_) => (
-                "repocreds",
-                (
-                    SECRETS,
-                    "`kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=repo-creds` lists them",
-                ),
-            ),
         };
         CommandError::usage(format!("command {name} is not supported: {why}")).hint(hint)
     }
@@ -59,7 +41,7 @@ pub(crate) struct ServerFlags {
     pub(crate) without_tls: bool,
 }
 
-/// Flags of argocd that would do nothing here. Most are about its API server, which plumb's commands do not use.
+/// Flags of argocd that would do nothing here. Most are about the connection to its API server.
 #[derive(Clone, Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct UnsupportedFlags {
@@ -182,8 +164,12 @@ struct Refusal {
 }
 
 const API: Refusal = Refusal {
-    why: "it is for Argo CD's API server, and plumb uses the Kubernetes API directly",
+    why: "this command uses the Kubernetes API directly",
     hint: "leave it out; --kubeconfig and --context select the cluster",
+};
+const PORT_FORWARD: Refusal = Refusal {
+    why: "plumb forwards no ports",
+    hint: "`kubectl port-forward -n argocd service/argocd-server 8080:443`, then --server localhost:8080",
 };
 const CONFIG: Refusal = Refusal {
     why: "plumb has no configuration file: cluster and user are those of the kubeconfig",
@@ -235,8 +221,8 @@ impl UnsupportedFlags {
             ("--grpc-web-root-path", self.grpc_web_root_path.is_some(), &API),
             ("--plaintext", self.plaintext, &API),
             ("--insecure", self.insecure, &API),
-            ("--port-forward", self.port_forward, &API),
-            ("--port-forward-namespace", self.port_forward_namespace.is_some(), &API),
+            ("--port-forward", self.port_forward, &PORT_FORWARD),
+            ("--port-forward-namespace", self.port_forward_namespace.is_some(), &PORT_FORWARD),
             ("--argocd-context", self.argocd_context.is_some(), &API),
             ("--server-crt", self.server_crt.is_some(), &API),
             ("--client-crt", self.client_crt.is_some(), &API),

@@ -3,4 +3,5 @@
 mod objects;
 mod task;
 
+pub(crate) use objects::application;
 pub(crate) use task::{Args, run};

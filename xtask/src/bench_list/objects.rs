@@ -34,7 +34,8 @@ fn is_red(n: usize) -> bool {
     n.is_multiple_of(10)
 }
 
-fn application(n: usize) -> Value {
+/// An Application as it is after a few weeks.
+pub(crate) fn application(n: usize) -> Value {
     let (name, team) = (name(n), format!("team-{:02}", n % 40));
     let commit = |n: usize| format!("{n:040x}");
     let source = json!({

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use base64::Engine as _;
 use plumb_testkit::cluster::{self, AttachedCluster, Layout};
 use serde_json::{Value, json};
 
-use super::builder::{Checked as _, Image, Mounted, VERSION};
+use super::builder::{Checked as _, Image, Mounted};
 use super::container::{Container, Pod};
 use crate::cluster::ensure_programs;
 use crate::kubectl::Kubectl;
@@ -31,10 +32,12 @@ const APPS: [(&str, &str); 3] =
 
 /// Installs the chart, runs the image, syncs, restarts, syncs again.
 pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
-    let stage = Stage::start(root, image)?;
-    stage.install(root, plumb)?;
+    let stage = Stage::start(root, image, plumb)?;
+    stage.install()?;
     let mut first = stage.container("first")?;
     stage.until(&mut first, "all apps are synced", || stage.has("one"))?;
+    stage.until(&mut first, "the list shows it", || stage.is_listed_as_synced())?;
+    say("three lines of the README install plumb by chart and show the first app synced");
     let confined = first.confinement()?;
     ensure!(sorted(&confined) == sorted(CONFINED), "plumb runs as {confined}");
     let ready = stage.request("/readyz")?;
@@ -59,6 +62,21 @@ pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The three lines of the README, with the name of the image that was built here.
+fn install_lines(readme: &str) -> Result<[String; 3]> {
+    let joined = readme.replace("\\\n", " ").replace("registry.example.com/", "localhost/");
+    let mut lines = joined.lines().filter_map(|line| line.strip_prefix("$ "));
+    let mut next = |start: &str| {
+        let line = lines.find(|line| line.starts_with(start));
+        line.map(str::to_owned).with_context(|| format!("README.md has no line `{start} …` at its place"))
+    };
+    Ok([
+        next("helm upgrade --install plumb charts/plumb")?,
+        next("kubectl apply -n argocd")?,
+        next("plumb app list")?,
+    ])
+}
+
 /// Words in an order of their own.
 fn sorted(text: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = text.split(", ").collect();
@@ -69,7 +87,10 @@ fn sorted(text: &str) -> Vec<&str> {
 /// The cluster, the repository, and the image's files.
 struct Stage {
     kubectl: Kubectl,
-    helm: PathBuf,
+    /// Install, create an app, list apps.
+    lines: [String; 3],
+    /// The PATH of a user.
+    path: String,
     port: u16,
     metrics: SocketAddr,
     folder: PathBuf,
@@ -80,7 +101,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn start(root: &Path, image: &Image) -> Result<Self> {
+    fn start(root: &Path, image: &Image, plumb: &Path) -> Result<Self> {
         let layout = Layout::from_environment()?;
         let programs = ensure_programs(&layout)?;
         let cluster = cluster::attach(&layout, &programs)?;
@@ -89,10 +110,21 @@ impl Stage {
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        fs::create_dir_all(folder.join("account"))?;
+        for name in ["account", "desk", "bin", "home"] {
+            fs::create_dir_all(folder.join(name))?;
+        }
+        symlink(root.join("charts"), folder.join("desk/charts")).context("cannot link the charts")?;
+        for (name, program) in
+            [("plumb", plumb), ("helm", programs.helm.as_path()), ("kubectl", programs.kubectl.as_path())]
+        {
+            let program = program.canonicalize().with_context(|| format!("cannot find {name}"))?;
+            symlink(program, folder.join("bin").join(name)).with_context(|| format!("cannot link {name}"))?;
+        }
+        let readme = fs::read_to_string(root.join("README.md")).context("cannot read README.md")?;
         let stage = Self {
             kubectl,
-            helm: programs.helm,
+            lines: install_lines(&readme)?,
+            path: format!("{}:/usr/bin:/bin", folder.join("bin").display()),
             port: cluster.state().port,
             metrics: TcpListener::bind("127.0.0.1:0")?.local_addr()?,
             folder,
@@ -104,21 +136,17 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The lines of the README, with the image that was just built.
-    fn install(&self, root: &Path, plumb: &Path) -> Result<()> {
-        Command::new(&self.helm)
-            .args(["upgrade", "--install", "plumb"])
-            .arg(root.join("charts/plumb"))
-            .args(["--namespace", "argocd", "--create-namespace", "--wait", "--timeout", "90s"])
-            .args(["--set", "image.repository=localhost/plumb", "--set", &format!("image.tag={VERSION}")])
-            .args(["--set", "extraEnv[0].name=PLUMB_LOCAL_REPOSITORIES"])
-            .args(["--set", &format!("extraEnv[0].value={REPOSITORIES}")])
-            .env("KUBECONFIG", self.kubectl.kubeconfig())
-            .env("HELM_CACHE_HOME", self.folder.join("helm"))
-            .env("HELM_CONFIG_HOME", self.folder.join("helm"))
-            .env("HELM_DATA_HOME", self.folder.join("helm"))
-            .stdin(Stdio::null())
-            .checked()?;
+    /// The lines of the README that install plumb and create an app, with the image that was just built.
+    fn install(&self) -> Result<()> {
+        let [install, create, _] = &self.lines;
+        let first = application(APPS[0].0).to_string();
+        fs::write(self.folder.join("desk/application.yaml"), first)
+            .context("cannot write the Application")?;
+        let repositories = "--set 'extraEnv[0].name=PLUMB_LOCAL_REPOSITORIES'";
+        self.shell(&format!(
+            "{install} {repositories} --set 'extraEnv[0].value={REPOSITORIES}' --wait --timeout 90s"
+        ))?;
+        self.shell(create)?;
         // As the kubelet would write them.
         let token = self.kubectl.run(&["-n", "argocd", "create", "token", "plumb", "--duration=24h"])?;
         let authority = self.kubectl.run(&[
@@ -133,14 +161,32 @@ impl Stage {
         fs::write(account.join("token"), token.trim())?;
         fs::write(account.join("ca.crt"), authority)?;
         fs::write(account.join("namespace"), "argocd")?;
-        for (path, _) in APPS {
+        for (path, _) in &APPS[1..] {
             self.kubectl.apply_text(&application(path).to_string())?;
         }
-        // The same program outside of the cluster, as a user has it.
-        let kubeconfig = self.kubectl.kubeconfig();
-        let listed = Command::new(plumb).args(["app", "list", "--kubeconfig"]).arg(kubeconfig).checked()?;
-        ensure!(APPS.iter().all(|(path, _)| listed.contains(path)), "plumb app list: {listed}");
         Ok(())
+    }
+
+    /// Does the README's last line show the app as synced?
+    fn is_listed_as_synced(&self) -> Result<bool> {
+        let [.., list] = &self.lines;
+        let listed = self.shell(list)?;
+        Ok(listed
+            .lines()
+            .any(|line| line.starts_with(&format!("argocd/{}", APPS[0].0)) && line.contains(" Synced ")))
+    }
+
+    /// Runs a line as a user types it, where the chart, helm, kubectl and plumb are at hand.
+    fn shell(&self, line: &str) -> Result<String> {
+        Command::new("sh")
+            .args(["-ec", line])
+            .current_dir(self.folder.join("desk"))
+            .env("PATH", &self.path)
+            .env("HOME", self.folder.join("home"))
+            .env("KUBECONFIG", self.kubectl.kubeconfig())
+            .stdin(Stdio::null())
+            .checked()
+            .with_context(|| line.to_owned())
     }
 
     fn container(&self, name: &str) -> Result<Container> {

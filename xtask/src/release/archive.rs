@@ -31,8 +31,9 @@ pub(super) fn tar_gz(folder: &Path, archive: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts what users of the program need into a folder: the program, its manual, completions, the licence.
-pub(super) fn program_folder(root: &Path, plumb: &Path, folder: &Path) -> Result<()> {
+/// Puts what users of the program need into a folder: the program, its manual, completions, the licence. `speaker` is a
+/// plumb of the same version that this machine can run.
+pub(super) fn program_folder(root: &Path, plumb: &Path, speaker: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("completions"))?;
     fs::create_dir_all(folder.join("man"))?;
     install(plumb, &folder.join("plumb"))?;
@@ -42,10 +43,10 @@ pub(super) fn program_folder(root: &Path, plumb: &Path, folder: &Path) -> Result
     for shell in ["bash", "zsh", "fish"] {
         fs::write(
             folder.join("completions").join(format!("plumb.{shell}")),
-            said(plumb, &["completion", shell])?,
+            said(speaker, &["completion", shell])?,
         )?;
     }
-    fs::write(folder.join("man/plumb.1"), said(plumb, &["man"])?).context("cannot write the manual")
+    fs::write(folder.join("man/plumb.1"), said(speaker, &["man"])?).context("cannot write the manual")
 }
 
 /// Copies a program.

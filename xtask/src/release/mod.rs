@@ -1,8 +1,9 @@
 //! `cargo xtask release`: every file of a release, in one folder.
 
 mod notes;
-mod packages;
 mod archive;
+mod build;
+mod packages;
 mod task;
 
 pub(crate) use task::{Args, check, run};

@@ -6,41 +6,49 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::archive::{install, said};
+use super::build::Arch;
 
 const DESCRIPTION: &str = "A GitOps engine in which OutOfSync means that something is wrong";
 
 /// A file that was made, with its checksum.
-pub(super) struct Archive<'a> {
-    pub(super) version: &'a str,
-    /// Where it will be downloaded from, without the name.
-    pub(super) address: &'a str,
-    pub(super) name: &'a str,
-    pub(super) sha256: &'a str,
+#[derive(Clone, Debug)]
+pub(super) struct Archive {
+    pub(super) arch: Arch,
+    pub(super) name: String,
+    pub(super) sha256: String,
 }
 
-/// The manifest of krew, the plugin manager of kubectl.
-pub(super) fn krew(archive: &Archive<'_>) -> String {
-    let Archive { version, address, name, sha256 } = archive;
-    let folder = name.trim_end_matches(".tar.gz");
-    let arch = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "amd64" };
+/// The manifest of krew, the plugin manager of kubectl. The archives are downloaded from below `address`.
+pub(super) fn krew(version: &str, address: &str, archives: &[Archive]) -> String {
+    let platform = |Archive { arch, name, sha256 }: &Archive| {
+        let (folder, arch) = (name.trim_end_matches(".tar.gz"), arch.short_name());
+        format!(
+            "  - selector:\n      matchLabels: {{os: linux, arch: {arch}}}\n    uri: {address}/{name}\n    \
+             sha256: {sha256}\n    bin: plumb\n    \
+             files:\n    - {{from: {folder}/plumb, to: .}}\n    - {{from: {folder}/LICENSE, to: .}}\n"
+        )
+    };
+    let platforms: String = archives.iter().map(platform).collect();
     format!(
         "apiVersion: krew.googlecontainertools.github.com/v1alpha2\n\
          kind: Plugin\n\
          metadata:\n  name: plumb\n\
          spec:\n  version: v{version}\n  homepage: {address}\n  shortDescription: {DESCRIPTION}\n  \
          description: |\n    Shows why an app of Argo CD or plumb differs from Git, and how to end it.\n  \
-         platforms:\n  - selector:\n      matchLabels: {{os: linux, arch: {arch}}}\n    \
-         uri: {address}/{name}\n    sha256: {sha256}\n    bin: plumb\n    \
-         files:\n    - {{from: {folder}/plumb, to: .}}\n    - {{from: {folder}/LICENSE, to: .}}\n"
+         platforms:\n{platforms}"
     )
 }
 
 /// The formula of Homebrew.
-pub(super) fn homebrew(archive: &Archive<'_>) -> String {
-    let Archive { version, address, name, sha256 } = archive;
+pub(super) fn homebrew(version: &str, address: &str, archives: &[Archive]) -> String {
+    let platform = |Archive { arch, name, sha256 }: &Archive| {
+        let block = arch.homebrew();
+        format!("  {block} do\n    url \"{address}/{name}\"\n    sha256 \"{sha256}\"\n  end\n\n")
+    };
+    let platforms: String = archives.iter().map(platform).collect();
     format!(
         "class Plumb < Formula\n  desc \"{DESCRIPTION}\"\n  homepage \"{address}\"\n  version \"{version}\"\n  \
-         license \"Apache-2.0\"\n  url \"{address}/{name}\"\n  sha256 \"{sha256}\"\n\n  depends_on :linux\n  \
+         license \"Apache-2.0\"\n\n{platforms}  depends_on :linux\n  \
          depends_on \"git\"\n\n  def install\n    bin.install \"plumb\"\n    man1.install \"man/plumb.1\"\n    \
          bash_completion.install \"completions/plumb.bash\" => \"plumb\"\n    \
          zsh_completion.install \"completions/plumb.zsh\" => \"_plumb\"\n    \
@@ -50,12 +58,18 @@ pub(super) fn homebrew(archive: &Archive<'_>) -> String {
 }
 
 /// A package of Debian, from the folder of the archive. `None` where dpkg-deb is not installed.
-pub(super) fn debian(folder: &Path, work: &Path, out: &Path, version: &str) -> Result<Option<PathBuf>> {
+pub(super) fn debian(
+    folder: &Path,
+    work: &Path,
+    out: &Path,
+    version: &str,
+    arch: Arch,
+) -> Result<Option<PathBuf>> {
     if said(Path::new("dpkg-deb"), &["--version"]).is_err() {
         return Ok(None);
     }
-    let arch = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "amd64" };
-    let tree = work.join("deb");
+    let arch = arch.short_name();
+    let tree = work.join(format!("deb-{arch}"));
     for part in [
         "DEBIAN",
         "usr/bin",
@@ -94,18 +108,21 @@ mod tests {
 
     #[test]
     fn the_manifests_name_the_archive_and_its_checksum() {
-        let archive = Archive {
-            version: "1.2.3",
-            address: "https://x.example/v1.2.3",
-            name: "plumb-1.2.3-x.tar.gz",
-            sha256: "abc",
+        let archive = |arch: Arch, sum: &str| Archive {
+            arch,
+            name: format!("plumb-1.2.3-{}-linux.tar.gz", arch.name()),
+            sha256: sum.to_owned(),
         };
-        for text in [krew(&archive), homebrew(&archive)] {
-            assert!(
-                text.contains("https://x.example/v1.2.3/plumb-1.2.3-x.tar.gz") && text.contains("abc"),
-                "{text}"
-            );
+        let archives = [archive(Arch::X86_64, "abc"), archive(Arch::Aarch64, "def")];
+        let (version, address) = ("1.2.3", "https://x.example/v1.2.3");
+        let krew = krew(version, address, &archives);
+        assert!(krew.contains("\nspec:\n  version: v1.2.3\n"), "{krew}");
+        for text in [krew, homebrew(version, address, &archives)] {
+            for part in ["plumb-1.2.3-x86_64-linux.tar.gz", "plumb-1.2.3-aarch64-linux.tar.gz", "abc", "def"]
+            {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+            assert!(text.contains("https://x.example/v1.2.3/plumb-1.2.3-x86_64"), "{text}");
         }
-        assert!(krew(&archive).contains("\nspec:\n  version: v1.2.3\n"), "{}", krew(&archive));
     }
 }

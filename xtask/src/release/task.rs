@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use plumb_testkit::cluster::Layout;
 
 use super::archive::{program_folder, said, tar_gz};
+use super::build::{self, Arch, Build};
 use super::notes;
 use super::packages::{self, Archive};
 use crate::cluster::ensure_programs;
@@ -42,9 +43,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
-    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
+    let builds = match &args.plumb {
+        Some(program) => vec![Build { arch: Arch::here(), program: program.clone() }],
+        None => build::all(&root)?,
+    };
+    let plumb = builds.first().context("nothing was built")?.program.clone();
     let out = args.out.clone().unwrap_or_else(|| root.join(format!("target/release-{VERSION}")));
-    make(&root, &plumb, &out, &format!("{}/v{VERSION}", args.address))?;
+    make(&root, &builds, &out, &format!("{}/v{VERSION}", args.address))?;
     if !args.without_image {
         add_image(&root, &plumb, &out)?;
     }
@@ -52,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(program) = &args.sign_with {
         crate::sign::sign(program, &out.join("SHA256SUMS"))?;
     }
-    verify(&out)?;
+    verify(&out, &builds)?;
     for name in names(&out)? {
         say(&format!("{}", out.join(name).display()));
     }
@@ -65,39 +70,43 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 /// The files of a release without the image, checked: `cargo xtask test`.
 pub(crate) fn check(root: &Path, plumb: Option<&Path>) -> Result<()> {
     let root = root.canonicalize().context("cannot find the repository")?;
-    let plumb = given_or_built(plumb, &root)?;
+    let builds = [Build { arch: Arch::here(), program: given_or_built(plumb, &root)? }];
     let out = root.join("target/release-check");
     let make = || {
-        make(&root, &plumb, &out, "https://example.invalid")?;
+        make(&root, &builds, &out, "https://example.invalid")?;
         checksums(&out)?;
         fs::read_to_string(out.join("SHA256SUMS")).context("cannot read the checksums")
     };
     let first = make()?;
     ensure!(make()? == first, "a second run makes other files");
-    verify(&out)
+    verify(&out, &builds)
 }
 
 /// Everything that does not need buildah.
-fn make(root: &Path, plumb: &Path, out: &Path, address: &str) -> Result<()> {
-    for folder in [out, &out.with_extension("work")] {
+fn make(root: &Path, builds: &[Build], out: &Path, address: &str) -> Result<()> {
+    let work = out.with_extension("work");
+    for folder in [out, &work] {
         if folder.exists() {
             fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", folder.display()))?;
         }
         fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     }
-    let work = out.with_extension("work");
-    let folder = work.join(format!("plumb-{VERSION}-{}-linux", std::env::consts::ARCH));
-    program_folder(root, plumb, &folder)?;
-    let name = format!("plumb-{VERSION}-{}-linux.tar.gz", std::env::consts::ARCH);
-    tar_gz(&folder, &out.join(&name))?;
-    let sum = said(Path::new("sha256sum"), &[&out.join(&name).display().to_string()])?;
-    let sum = String::from_utf8_lossy(&sum).split(' ').next().unwrap_or_default().to_owned();
-    let archive = Archive { version: VERSION, address, name: &name, sha256: &sum };
-    fs::write(out.join("krew.yaml"), packages::krew(&archive))?;
-    fs::write(out.join("homebrew.rb"), packages::homebrew(&archive))?;
-    if packages::debian(&folder, &work, out, VERSION)?.is_none() {
-        say("skipped: install dpkg-deb for the package of Debian");
+    let speaker = &builds.first().context("nothing to release")?.program;
+    let mut archives = Vec::new();
+    for Build { arch, program } in builds {
+        let folder = work.join(stem(*arch));
+        program_folder(root, program, speaker, &folder)?;
+        let name = format!("{}.tar.gz", stem(*arch));
+        tar_gz(&folder, &out.join(&name))?;
+        let sum = said(Path::new("sha256sum"), &[&out.join(&name).display().to_string()])?;
+        let sha256 = String::from_utf8_lossy(&sum).split(' ').next().unwrap_or_default().to_owned();
+        archives.push(Archive { arch: *arch, name, sha256 });
+        if packages::debian(&folder, &work, out, VERSION, *arch)?.is_none() {
+            say("skipped: install dpkg-deb for the package of Debian");
+        }
     }
+    fs::write(out.join("krew.yaml"), packages::krew(VERSION, address, &archives))?;
+    fs::write(out.join("homebrew.rb"), packages::homebrew(VERSION, address, &archives))?;
     // `helm package` writes the time into its archive.
     let chart = work.join("plumb");
     said(
@@ -109,6 +118,11 @@ fn make(root: &Path, plumb: &Path, out: &Path, address: &str) -> Result<()> {
     fs::write(out.join("notes.md"), notes::of_version(&changelog, VERSION)?)?;
     fs::write(out.join("plumb.cdx.json"), image::cargo_components(root)?)?;
     fs::remove_dir_all(&work).context("cannot remove the work folder")
+}
+
+/// Name of an archive and of the folder in it.
+fn stem(arch: Arch) -> String {
+    format!("plumb-{VERSION}-{}-linux", arch.name())
 }
 
 fn add_image(root: &Path, plumb: &Path, out: &Path) -> Result<()> {
@@ -140,8 +154,8 @@ fn checksums(out: &Path) -> Result<()> {
     fs::write(out.join("SHA256SUMS"), output.stdout).context("cannot write the checksums")
 }
 
-/// As a user: the checksums hold, the archive unpacks, the program runs, Helm and Debian read their packages.
-fn verify(out: &Path) -> Result<()> {
+/// As a user: the checksums hold, the archives unpack, the program runs, Helm and Debian read their packages.
+fn verify(out: &Path, builds: &[Build]) -> Result<()> {
     let checked =
         Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(out).status()?;
     ensure!(checked.success(), "the checksums do not hold");
@@ -150,15 +164,21 @@ fn verify(out: &Path) -> Result<()> {
         fs::remove_dir_all(&unpacked)?;
     }
     fs::create_dir_all(&unpacked)?;
-    let stem = format!("plumb-{VERSION}-{}-linux", std::env::consts::ARCH);
-    let (archive, into) =
-        (out.join(format!("{stem}.tar.gz")).display().to_string(), unpacked.display().to_string());
-    said(Path::new("tar"), &["--extract", "--file", &archive, "--directory", &into])?;
-    let program = unpacked.join(&stem).join("plumb");
-    let version = String::from_utf8_lossy(&said(&program, &["version", "--client", "--short"])?).into_owned();
-    ensure!(version.contains(VERSION), "the released program says {version}");
-    let manual = fs::read_to_string(unpacked.join(&stem).join("man/plumb.1")).context("no manual")?;
-    ensure!(manual.contains(".TH plumb"), "the manual is none");
+    for Build { arch, .. } in builds {
+        let stem = stem(*arch);
+        let (archive, into) =
+            (out.join(format!("{stem}.tar.gz")).display().to_string(), unpacked.display().to_string());
+        said(Path::new("tar"), &["--extract", "--file", &archive, "--directory", &into])?;
+        let program = unpacked.join(&stem).join("plumb");
+        build::ensure_is_for(&program, *arch)?;
+        let manual = fs::read_to_string(unpacked.join(&stem).join("man/plumb.1")).context("no manual")?;
+        ensure!(manual.contains(".TH plumb"), "the manual is none");
+        if *arch == Arch::here() {
+            let version = said(&program, &["version", "--client", "--short"])?;
+            let version = String::from_utf8_lossy(&version).into_owned();
+            ensure!(version.contains(VERSION), "the released program says {version}");
+        }
+    }
     let helm = ensure_programs(&Layout::from_environment()?)?.helm;
     let chart = out.join(format!("plumb-chart-{VERSION}.tgz")).display().to_string();
     let shown = String::from_utf8_lossy(&said(&helm, &["show", "chart", &chart])?).into_owned();

@@ -6,4 +6,5 @@ mod process;
 mod task;
 mod workload;
 
+pub(crate) use process::Usage;
 pub(crate) use task::{Args, run};

@@ -12,14 +12,14 @@ use serde_json::Value;
 use crate::plumb::RUN_MESSAGE;
 
 /// What a process has used so far.
-pub(super) struct Usage {
-    pub(super) cpu: Duration,
-    pub(super) resident_mib: f64,
+pub(crate) struct Usage {
+    pub(crate) cpu: Duration,
+    pub(crate) resident_mib: f64,
     pub(super) peak_mib: f64,
 }
 
 impl Usage {
-    pub(super) fn of(pid: u32) -> Result<Self> {
+    pub(crate) fn of(pid: u32) -> Result<Self> {
         let read = |name: &str| {
             let path = format!("/proc/{pid}/{name}");
             std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))

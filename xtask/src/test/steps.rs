@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::counts::Counts;
 pub(super) use crate::say::say;
-use crate::{image, release, tidy};
+use crate::{book, image, release, tidy};
 
 /// Runs one step, prints how long it took, and adds its counts. A step that fails does not stop the others: one
 /// run shows everything that is wrong.
@@ -33,15 +33,25 @@ pub(super) fn tidy(root: &Path) -> Result<Counts> {
     Ok(Counts { passed: held, failed: violations.len(), skipped: 0 })
 }
 
-/// Runs `cargo deny`; skipped where it is not installed.
+/// Runs `cargo deny`; skipped where it is not installed. Advisories need their database, which is fetched.
 pub(super) fn deny(root: &Path) -> Result<Counts> {
-    let installed =
-        Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !installed {
+    let runs = |words: &[&str]| {
+        let mut command = Command::new("cargo-deny");
+        command.args(words).current_dir(root).stdin(Stdio::null());
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    if !runs(&["--version"]) {
         say("skipped: cargo-deny is not installed (`cargo install cargo-deny`)");
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
-    cargo(root, &["deny", "--offline", "check", "licenses", "bans", "sources"], &[])
+    let mut counts = cargo(root, &["deny", "--offline", "check", "licenses", "bans", "sources"], &[])?;
+    if runs(&["fetch", "db"]) {
+        counts += cargo(root, &["deny", "--offline", "check", "advisories"], &[])?;
+    } else {
+        say("skipped: advisories: their database cannot be fetched");
+        counts.skipped += 1;
+    }
+    Ok(counts)
 }
 
 /// Makes the image and runs it; skipped where a program for it is missing.
@@ -56,6 +66,14 @@ pub(super) fn image(root: &Path) -> Counts {
 /// Makes the files of a release, twice, and uses them.
 pub(super) fn release(root: &Path) -> Counts {
     counted(release::check(root, None))
+}
+
+/// Makes the site of the documents; skipped where mdBook is not installed.
+pub(super) fn book(root: &Path) -> Counts {
+    match book::check(root, None) {
+        Ok(false) => Counts { skipped: 1, ..Counts::default() },
+        outcome => counted(outcome.map(drop)),
+    }
 }
 
 fn counted(outcome: Result<()>) -> Counts {

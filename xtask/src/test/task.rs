@@ -1,15 +1,19 @@
 //! The steps in order.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use plumb_testkit::cluster::{self, AttachedCluster, Layout};
+use plumb_testkit::cluster::{self, AttachedCluster, ClientProgram, Layout};
 
 use super::counts::Counts;
 use super::demo;
 use super::steps::{self, cargo, say, step};
 use crate::cluster::ensure_programs;
+
+/// Not in a default build: the linter keeps it compiling.
+const TRACES: &str = "plumb/traces";
 
 /// Which steps to run.
 #[derive(Debug, clap::Args)]
@@ -17,15 +21,75 @@ pub(crate) struct Args {
     /// Skip everything that needs a cluster: a quick check while editing.
     #[arg(long)]
     no_cluster: bool,
+    /// Also run the stories with these programs, which take minutes to build the first time: `argocd`, `oidc`.
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "no_cluster")]
+    with: Vec<With>,
+    /// Run nothing but the stories of --with.
+    #[arg(long, requires = "with")]
+    only: bool,
+}
+
+/// A program that is built only where it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum With {
+    /// Argo CD's own command line.
+    Argocd,
+    /// An OpenID provider.
+    Oidc,
+}
+
+impl With {
+    const ALL: [Self; 2] = [Self::Argocd, Self::Oidc];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Argocd => "argocd",
+            Self::Oidc => "oidc",
+        }
+    }
+
+    fn program(self) -> ClientProgram {
+        match self {
+            Self::Argocd => ClientProgram::Argocd,
+            Self::Oidc => ClientProgram::OidcProvider,
+        }
+    }
+
+    /// The stories that need the program, by the beginning of their names.
+    fn stories(self) -> &'static str {
+        match self {
+            Self::Argocd => "server_argocd",
+            Self::Oidc => "server_sso",
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root();
     let mut counts = Counts::default();
+    if args.only {
+        stories(root, &args.with, &TestCluster::start()?.environment(), &mut counts)?;
+        say(&counts.to_string());
+        return Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
 
     step(&mut counts, "formatting", || cargo(root, &["fmt", "--all", "--check"], &[]))?;
     step(&mut counts, "clippy", || {
-        cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], &[])
+        cargo(
+            root,
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--features",
+                TRACES,
+                "--quiet",
+                "--",
+                "-D",
+                "warnings",
+            ],
+            &[],
+        )
     })?;
     step(&mut counts, "tidy", || steps::tidy(root))?;
     step(&mut counts, "licences and advisories", || steps::deny(root))?;
@@ -48,9 +112,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let cluster = TestCluster::start()?;
         let env = cluster.environment();
         step(&mut counts, "tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"], &env))?;
+        stories(root, &args.with, &env, &mut counts)?;
         drop(cluster);
         step(&mut counts, "demo", || demo::settles(root))?;
         step(&mut counts, "demo, left running", || demo::stays(root))?;
+        step(&mut counts, "site of the documents", || Ok(steps::book(root)))?;
         step(&mut counts, "image", || Ok(steps::image(root)))?;
         step(&mut counts, "release", || Ok(steps::release(root)))?;
     }
@@ -58,6 +124,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     // Scripts parse the last line: keep its format.
     say(&counts.to_string());
     Ok(if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The stories with programs that are built only where they are asked for.
+fn stories(root: &Path, with: &[With], env: &[(&str, OsString)], counts: &mut Counts) -> Result<()> {
+    for one in With::ALL {
+        let name = one.name();
+        if !with.contains(&one) {
+            say(&format!("skipped: stories with {name} (--with {name})"));
+            *counts += Counts { skipped: 1, ..Counts::default() };
+            continue;
+        }
+        step(counts, &format!("stories with {name}"), || {
+            let program = one.program().ensure(&Layout::from_environment()?, &mut say)?;
+            let mut env = env.to_vec();
+            env.push((one.program().variable(), program.into_os_string()));
+            let words = ["test", "--package", "plumb", "--test", "stories", one.stories(), "--", "--ignored"];
+            cargo(root, &words, &env)
+        })?;
+    }
+    Ok(())
 }
 
 /// The cluster of all tests of this run. Dropping it stops the cluster.

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plumb-lua", &["plumb-core"]),
     ("plumb-heap", &[]),
     ("plumb-seal", &[]),
+    ("plumb-traces", &[]),
     (
         "plumb-engine",
         &[
@@ -73,7 +74,9 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-gotemplate",
             "plumb-appset",
             "plumb-engine",
+            "plumb-page",
             "plumb-seal",
+            "plumb-traces",
             "plumb-web",
         ],
     ),

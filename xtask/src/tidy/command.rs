@@ -9,8 +9,8 @@ use super::baseline::{self, Baseline};
 use super::reading::Tree;
 use super::violation::Violation;
 use super::{
-    arrows, columns, file_length, function_length, generated, links, mod_files, module_names, modules,
-    promises, reachable, summary, visibility, words,
+    arrows, columns, dependencies, file_length, function_length, generated, links, mod_files, module_names,
+    modules, promises, reachable, summary, visibility, words,
 };
 
 /// How to run the rules.
@@ -33,6 +33,7 @@ enum Check {
 
 const RULES: &[Rule] = &[
     ("crate-dependencies", Check::More(arrows::check)),
+    ("dead-dependency", Check::More(dependencies::check)),
     ("module-order", Check::Tree(modules::check_order)),
     ("module-cycle", Check::Tree(modules::check_cycles)),
     ("reachable", Check::Tree(reachable::check)),

@@ -1,9 +1,10 @@
-//! Every file that a document names exists: links in all documents, and paths in backticks in
-//! CONTRIBUTING.md and ARCHITECTURE.md.
+//! Every file that a document names exists: links in all documents with the headings that they name, and paths in
+//! backticks in CONTRIBUTING.md and ARCHITECTURE.md.
 //!
 //! A path in backticks may leave out its first folders: `drift/class.rs` and `drift/classes/` are found
 //! wherever they are in the repository.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -23,8 +24,20 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Violation>> {
     for document in tree.with_extension("md") {
         let text = tree.text(document)?;
         let folder = document.parent().unwrap_or(Path::new(""));
-        for link in links(&text).into_iter().filter(|link| !tree.root().join(folder).join(link).exists()) {
-            report(document, link);
+        for Link { file, heading } in links(&text) {
+            let path = tree.root().join(folder).join(file);
+            if !path.exists() {
+                report(document, file);
+                continue;
+            }
+            let is_page = file.is_empty() || path.extension().is_some_and(|end| end == "md");
+            if heading.is_empty() || !is_page {
+                continue;
+            }
+            let page = if file.is_empty() { text.clone() } else { std::fs::read_to_string(&path)? };
+            if !anchors(&page).contains(heading) {
+                report(document, &format!("{file}#{heading}"));
+            }
         }
         if GUIDES.iter().any(|guide| document == Path::new(guide)) {
             for path in paths(&text).into_iter().filter(|path| !is_known(tree.paths(), path)) {
@@ -35,13 +48,41 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Violation>> {
     Ok(found)
 }
 
+/// The target of a link: a file, or empty for the same one, and a heading, or empty.
+#[derive(Debug, PartialEq, Eq)]
+struct Link<'text> {
+    file: &'text str,
+    heading: &'text str,
+}
+
 /// The targets of links to files: `[text](target)`.
-fn links(text: &str) -> Vec<&str> {
+fn links(text: &str) -> Vec<Link<'_>> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     targets
-        .filter_map(|target| target.split('#').next())
         .filter(|target| !target.is_empty() && !target.contains("://") && !target.contains(' '))
+        .map(|target| {
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            Link { file, heading }
+        })
         .collect()
+}
+
+/// The names of the headings of a page, as code hosts and mdBook make them. A name that comes again gets a number.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let Some(heading) = line.strip_prefix('#').filter(|_| !is_code) else { continue };
+        let heading = heading.trim_start_matches('#').trim();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let name = kept.collect::<String>().to_lowercase().replace(' ', "-");
+        let count = counts.entry(name.clone()).or_default();
+        found.insert(if *count == 0 { name } else { format!("{name}-{count}") });
+        *count += 1;
+    }
+    found
 }
 
 /// The paths in backticks, with `{a,b}` written out. A word is a path if it has a slash or the name of a source
@@ -91,7 +132,15 @@ mod tests {
     #[test]
     fn links_to_files_are_read() {
         let text = "[a](docs/a.md#part) [b](https://example.com/x) [c](#here) [d](d.md)";
-        assert_eq!(links(text), ["docs/a.md", "d.md"]);
+        let found: Vec<(&str, &str)> = links(text).iter().map(|link| (link.file, link.heading)).collect();
+        assert_eq!(found, [("docs/a.md", "part"), ("", "here"), ("d.md", "")]);
+    }
+
+    #[test]
+    fn headings_have_the_names_that_links_use() {
+        let text = "# `plumb app`: what it shows\n## Twice\n## Twice\n```sh\n# no heading\n```\n";
+        let expected = ["plumb-app-what-it-shows", "twice", "twice-1"];
+        assert_eq!(anchors(text).iter().map(String::as_str).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod arrows;
 mod baseline;
 mod columns;
 mod command;
+mod dependencies;
 mod file_length;
 mod function_length;
 mod generated;

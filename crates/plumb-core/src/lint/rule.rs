@@ -43,6 +43,10 @@ pub enum LintRule {
     SharedResource,
     /// A Secret with its values in Git.
     PlainSecret,
+    /// An object that makes a Secret and cannot.
+    DerivedSecret,
+    /// A text that looks like a credential, outside of a Secret.
+    Credential,
     /// An object waits for one that a later wave brings.
     UnreachableWave,
     /// The merge deletes an object that holds data.
@@ -65,12 +69,14 @@ pub enum LintRule {
 
 impl LintRule {
     /// All rules, in the order in which findings are shown.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::NotRendered,
         Self::InvalidManifest,
         Self::RejectedField,
         Self::SharedResource,
         Self::PlainSecret,
+        Self::DerivedSecret,
+        Self::Credential,
         Self::UnreachableWave,
         Self::DeletesData,
         Self::ImmutableField,
@@ -90,6 +96,8 @@ impl LintRule {
             Self::RejectedField => "RejectedField",
             Self::SharedResource => "SharedResource",
             Self::PlainSecret => "PlainSecret",
+            Self::DerivedSecret => "DerivedSecret",
+            Self::Credential => "Credential",
             Self::UnreachableWave => "UnreachableWave",
             Self::DeletesData => "DeletesData",
             Self::ImmutableField => "ImmutableField",
@@ -115,10 +123,13 @@ impl LintRule {
             | Self::RejectedField
             | Self::SharedResource
             | Self::PlainSecret
+            | Self::DerivedSecret
             | Self::UnreachableWave
             | Self::DeletesData
             | Self::ImmutableField => Severity::Error,
-            Self::UnstableRender | Self::PhantomDefault | Self::HookDeletePolicy => Severity::Warning,
+            Self::Credential | Self::UnstableRender | Self::PhantomDefault | Self::HookDeletePolicy => {
+                Severity::Warning
+            }
             Self::SchemaDefault | Self::EquivalentValue | Self::UnprotectedClaim => Severity::Hint,
         }
     }

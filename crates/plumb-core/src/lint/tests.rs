@@ -165,10 +165,42 @@ stringData:
         )],
         &expect![[r"
             shop.yaml:8: error: PlainSecret: shop: Secret team/a: the Secret has 1 value in Git, which everyone who can read the repository can read
-                encrypt it (a SealedSecret, SOPS), or fetch it (an ExternalSecret), and change the values: the history of Git keeps them
+                encrypt it (`plumb seal`), or fetch it (an ExternalSecret), and change the values: the history of Git keeps them
 
             1 app: 1 error, 0 warnings, 0 hints"]],
     );
+}
+
+#[test]
+fn what_makes_secrets_is_checked_across_apps() {
+    let external = |name: &str, store: &str, more: &str| {
+        format!(
+            "---\napiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {{name: {name}}}\nspec:\n  \
+             secretStoreRef: {store}\n{more}"
+        )
+    };
+    let data = "  data:\n  - secretKey: password\n    remoteRef: {key: shop/db}\n";
+    let platform =
+        "{apiVersion: external-secrets.io/v1, kind: SecretStore, metadata: {name: vault}, spec: {}}\n";
+    let mut shop = external("good", "{name: vault}", data);
+    shop += &external("misspelled", "{name: valt}", data);
+    shop += &external("outside", "{kind: ClusterSecretStore, name: aws}", data);
+    shop += &external(
+        "keys",
+        "{name: vault}",
+        "  target: {name: good}\n  data:\n  - secretKey: a b\n    remoteRef: {key: x}\n",
+    );
+    check(&[("platform", platform), ("shop", &shop)], &expect![[r#""#]]);
+}
+
+#[test]
+fn credentials_outside_of_secrets_are_hinted_at_and_not_shown() {
+    // Put together here, so that no scanner takes this file for a leak.
+    let token = format!("gh{}_{}", "p", "A1B2C3D4E5F6G7H8I9J0KLMNOPQRSTUVWXYZ");
+    let text = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{config: 'token={token}', motd: hello}}\n"
+    );
+    check(&[("shop", &text)], &expect![[r#""#]]);
 }
 
 #[test]

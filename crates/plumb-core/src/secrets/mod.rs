@@ -4,7 +4,7 @@
 //!   by the caller: this crate has no randomness and no keys.
 //! - `plain_in_git`, `tokens`, `sops`: what must not be in Git, or not as it is.
 //! - `unknown`, `writers`, `expiry`: Secrets of a cluster that Git does not know, that somebody edited, that end soon;
-//!   `report` puts them together.
+//!   `report` puts them together, `clusters` those of several clusters.
 //! - `external`: checks of `ExternalSecrets`.
 //!
 //! Plain values come in and go out as bytes. No error, no finding and no `Debug` output of this module has one.
@@ -16,6 +16,7 @@ mod external;
 mod merge;
 mod plain_in_git;
 mod report;
+mod clusters;
 mod scope;
 mod sealed;
 mod sops;
@@ -24,9 +25,10 @@ mod unknown;
 mod uses;
 mod writers;
 
+pub use clusters::{SecretsOfCluster, SecretsOfClusters};
 pub use env_file::{EnvFileError, parse_env_file};
 pub use expiry::Expiry;
-pub use external::{ExternalProblem, external_problems, external_secret_for};
+pub use external::{ExternalProblem, ExternalProblemKind, external_problems, external_secret_for, store_key};
 pub use merge::{MergeProblem, Merged, merge};
 pub use plain::{PlainSecret, PlainSecretProblem, Values};
 pub use plain_in_git::{plain_keys, plain_secrets, plain_secrets_message, shown_keys};
@@ -37,4 +39,4 @@ pub use sops::{is_sops, sops_message, sops_recipients};
 pub use tokens::{TokenHint, looks_like, token_hints};
 pub use unknown::{SecretFacts, UnknownSecret, unknown_secrets};
 pub use uses::secrets_used;
-pub use writers::{HandEdit, Writer, controller_of, edited_by_hand};
+pub use writers::{HandEdit, Writer, controller_of, edited_by_hand, removed_by_hand};

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::expiry::Expiry;
-use super::external::external_secret_for;
+use super::external::{ExternalProblem, external_secret_for};
 use super::tokens::TokenHint;
 use super::unknown::UnknownSecret;
 use super::writers::HandEdit;
@@ -26,6 +26,8 @@ pub struct SecretsReport {
     pub unknown: Vec<UnknownSecret>,
     /// Secrets that a controller makes and somebody edited.
     pub edited: Vec<EditedSecret>,
+    /// What is wrong with objects that make Secrets.
+    pub broken: Vec<ExternalProblem>,
     /// Certificates that end soon, or have ended.
     pub expiring: Vec<ExpiringCertificate>,
     /// What conditions of apps say about plain Secrets in Git.
@@ -64,7 +66,10 @@ impl SecretsReport {
     /// Does a user have to act?
     pub fn is_bad(&self) -> bool {
         let is_over = |certificate: &ExpiringCertificate| certificate.expiry == Expiry::Over;
-        !self.unknown.is_empty() || !self.edited.is_empty() || self.expiring.iter().any(is_over)
+        !self.unknown.is_empty()
+            || !self.edited.is_empty()
+            || !self.broken.is_empty()
+            || self.expiring.iter().any(is_over)
     }
 
     /// For a terminal.
@@ -77,6 +82,9 @@ impl SecretsReport {
             &self.edited,
             edited_line,
         );
+        block(&mut text, "CANNOT BE MADE as Git says", &self.broken, |problem| {
+            format!("{}: {}", named(&problem.key), one_line(&problem.what))
+        });
         block(&mut text, "CERTIFICATES that end", &self.expiring, expiring_line);
         block(&mut text, "IN PLAIN TEXT in Git", &self.plain, |(app, message)| {
             format!("{app}: {}", one_line(message))
@@ -88,7 +96,8 @@ impl SecretsReport {
             |(key, hint)| format!("{}: {} looks like {}", named(key), one_line(&hint.path), hint.looks_like),
         );
         if text.is_empty() {
-            let _ = writeln!(text, "nothing to do about the Secrets of {} apps", self.n_apps);
+            let apps = if self.n_apps == 1 { "1 app".to_owned() } else { format!("{} apps", self.n_apps) };
+            let _ = writeln!(text, "nothing to do about the Secrets of {apps}");
         }
         text.trim_end().to_owned()
     }
@@ -138,6 +147,13 @@ impl SecretsReport {
                 "namespace": edited.key.namespace, "name": edited.key.name,
                 "madeFrom": {"kind": edited.owner.0, "name": edited.owner.1}, "keys": edited.edit.keys,
                 "by": edited.edit.writer.to_string(), "at": edited.edit.writer.at.map(|at| at.to_string()),
+                "removed": edited.edit.is_removal,
+            })
+        });
+        let broken = self.broken.iter().map(|problem| {
+            json!({
+                "kind": problem.key.kind, "namespace": problem.key.namespace, "name": problem.key.name,
+                "message": problem.what,
             })
         });
         let expiring = self.expiring.iter().map(|one| {
@@ -158,6 +174,7 @@ impl SecretsReport {
             "apps": self.n_apps,
             "unknown": unknown.collect::<Vec<_>>(),
             "edited": edited.collect::<Vec<_>>(),
+            "broken": broken.collect::<Vec<_>>(),
             "expiring": expiring.collect::<Vec<_>>(),
             "plain": plain.collect::<Vec<_>>(),
             "tokens": tokens.collect::<Vec<_>>(),
@@ -179,8 +196,9 @@ fn block<T>(text: &mut String, title: &str, items: &[T], line: impl Fn(&T) -> St
 fn edited_line(edited: &EditedSecret) -> String {
     let EditedSecret { key, owner: (kind, name), edit } = edited;
     let at = edit.writer.at.map(|at| format!(" at {at}")).unwrap_or_default();
+    let verb = if edit.is_removal { "removed " } else { "" };
     format!(
-        "{} ({}) by {}{at}\n    made from {kind} {name}: change it there; deleting the Secret makes the controller write it again",
+        "{} ({}) {verb}by {}{at}\n    made from {kind} {name}: change it there; deleting the Secret makes the controller write it again",
         named(key),
         edit.keys.join(", "),
         edit.writer,
@@ -223,8 +241,10 @@ fn seal_commands(key: &ObjectKey) -> Vec<String> {
 mod tests {
     use expect_test::expect;
 
+    use super::super::external::ExternalProblemKind;
     use super::super::writers::Writer;
     use super::*;
+    use crate::object::FieldPath;
 
     fn app(name: &str) -> AppId {
         AppId { namespace: "argocd".to_owned(), name: name.to_owned() }
@@ -252,7 +272,14 @@ mod tests {
                 edit: HandEdit {
                     writer: writer("kubectl-edit", "2026-02-03T04:05:06Z"),
                     keys: vec!["password".to_owned()],
+                    is_removal: false,
                 },
+            }],
+            broken: vec![ExternalProblem {
+                key: ObjectKey::new("external-secrets.io", "ExternalSecret", Some("shop".to_owned()), "mail"),
+                field: FieldPath::root(),
+                what: "SecretStore valt does not exist".to_owned(),
+                kind: ExternalProblemKind::Malformed,
             }],
             expiring: vec![
                 ExpiringCertificate {
@@ -293,6 +320,9 @@ mod tests {
               Secret shop/db (password) by kubectl-edit at 2026-02-03T04:05:06Z
                 made from SealedSecret db: change it there; deleting the Secret makes the controller write it again
 
+            CANNOT BE MADE as Git says
+              ExternalSecret shop/mail: SecretStore valt does not exist
+
             CERTIFICATES that end
               Secret shop/tls: a TLS certificate ended at 2026-05-01T00:00:00Z
               Secret shop/sealed-secrets-key1: the newest sealing certificate ends at 2026-06-01T00:00:00Z
@@ -313,6 +343,7 @@ mod tests {
         let data = report().data();
         assert_eq!(data.pointer("/unknown/0/externalSecret/kind"), Some(&json!("ExternalSecret")));
         assert_eq!(data.pointer("/edited/0/by"), Some(&json!("kubectl-edit")));
+        assert_eq!(data.pointer("/broken/0/name"), Some(&json!("mail")));
         assert_eq!(data.pointer("/expiring/1/isSealing"), Some(&json!(true)));
         assert_eq!(data.pointer("/tokens/0/looksLike"), Some(&json!("a GitHub token")));
     }

@@ -32,9 +32,14 @@ impl std::fmt::Display for Writer {
 pub struct HandEdit {
     /// Who.
     pub writer: Writer,
-    /// Which keys; empty if only other fields of the Secret are concerned.
+    /// Which keys.
     pub keys: Vec<String>,
+    /// Were the keys removed? Then nothing of them is left but what the controller would write.
+    pub is_removal: bool,
 }
+
+/// Who removed something, where nothing tells: Kubernetes keeps no record of it.
+const UNKNOWN: &str = "an unknown writer";
 
 /// The first writer of an object.
 pub(super) fn first_writer(object: &Manifest) -> Option<Writer> {
@@ -49,9 +54,7 @@ pub fn edited_by_hand(secret: &Manifest, owner_exists: bool) -> Vec<HandEdit> {
     if !owner_exists || controller_of(secret).is_none() {
         return Vec::new();
     }
-    let sets_owner = |entry: &&Value| entry.pointer("/fieldsV1/f:metadata/f:ownerReferences").is_some();
-    // The one that set the owner reference is the controller; a second one is another controller at work.
-    let controllers: Vec<&str> = entries(secret).filter(sets_owner).filter_map(manager).collect();
+    let controllers = controllers(secret);
     if controllers.is_empty() {
         return Vec::new();
     }
@@ -63,10 +66,43 @@ pub fn edited_by_hand(secret: &Manifest, owner_exists: bool) -> Vec<HandEdit> {
                 entry.pointer("/fieldsV1/f:data").or_else(|| entry.pointer("/fieldsV1/f:stringData"))?;
             let keys = data.as_object().into_iter().flatten();
             let keys = keys.filter_map(|(key, _)| key.strip_prefix("f:").map(str::to_owned)).collect();
-            Some(HandEdit { writer: writer(secret, entry)?, keys })
+            Some(HandEdit { writer: writer(secret, entry)?, keys, is_removal: false })
         })
         .filter(|edit| !edit.keys.is_empty())
         .collect()
+}
+
+/// The managers that set the owner reference: the controller, and perhaps another one at work.
+fn controllers(secret: &Manifest) -> Vec<&str> {
+    let sets_owner = |entry: &&Value| entry.pointer("/fieldsV1/f:metadata/f:ownerReferences").is_some();
+    entries(secret).filter(sets_owner).filter_map(manager).collect()
+}
+
+/// The keys of a `SealedSecret` that its Secret lacks. The controller writes all of them, and does not notice when
+/// somebody removes one. Nothing is said until it has seen the newest `SealedSecret`.
+pub fn removed_by_hand(secret: &Manifest, sealed: &Manifest) -> Option<HandEdit> {
+    let value = sealed.value();
+    let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_i64);
+    let conditions = value.pointer("/status/conditions").and_then(Value::as_array);
+    let has_written = conditions.into_iter().flatten().any(|condition| {
+        let is = |field: &str, text: &str| condition.get(field).and_then(Value::as_str) == Some(text);
+        is("type", "Synced") && is("status", "True")
+    });
+    if !has_written || number("/status/observedGeneration") != number("/metadata/generation") {
+        return None;
+    }
+    let there = secret.value().get("data").and_then(Value::as_object);
+    let has = |key: &str| there.is_some_and(|there| there.contains_key(key));
+    let keys = value.pointer("/spec/encryptedData").and_then(Value::as_object).into_iter().flatten();
+    let keys: Vec<String> = keys.map(|(key, _)| key.clone()).filter(|key| !has(key)).collect();
+    // The witness noted the last write of all. It is that one, unless something else was written later.
+    let note = Note::on(secret).filter(|note| !controllers(secret).contains(&note.writer.as_str()));
+    let writer = Writer {
+        manager: note.as_ref().map_or_else(|| UNKNOWN.to_owned(), |note| note.writer.clone()),
+        user: note.as_ref().and_then(|note| note.user.clone()),
+        at: note.map(|note| note.at),
+    };
+    (!keys.is_empty()).then_some(HandEdit { writer, keys, is_removal: true })
 }
 
 /// The owner that makes a Secret: kind and name of the owner reference with `controller: true`.
@@ -136,6 +172,34 @@ mod tests {
         assert_eq!(edited_by_hand(&secret(&edited, &json!([])), true), []);
         let plain = json!([{"kind": "SealedSecret", "name": "db"}]);
         assert_eq!(edited_by_hand(&secret(&edited, &plain), true), []);
+    }
+
+    #[test]
+    fn a_key_that_was_removed_is_named() {
+        let secret = |keys: &Value| {
+            let object = json!({"apiVersion": "v1", "kind": "Secret", "data": keys,
+                "metadata": {"name": "db", "namespace": "shop"}});
+            Manifest::new(object).unwrap()
+        };
+        let sealed = |observed: i64, synced: &str| {
+            let object = json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret",
+                "metadata": {"name": "db", "namespace": "shop", "generation": 2},
+                "spec": {"encryptedData": {"password": "Ag", "user": "Ag"}},
+                "status": {"observedGeneration": observed, "conditions": [{"type": "Synced", "status": synced}]}});
+            Manifest::new(object).unwrap()
+        };
+        let (whole, half) = (json!({"user": "x", "password": "x", "more": "x"}), json!({"user": "x"}));
+        assert_eq!(removed_by_hand(&secret(&whole), &sealed(2, "True")), None);
+        let removed = removed_by_hand(&secret(&half), &sealed(2, "True")).unwrap();
+        assert_eq!((removed.keys.as_slice(), removed.is_removal), (&["password".to_owned()][..], true));
+        assert_eq!((removed.writer.to_string().as_str(), removed.writer.at), ("an unknown writer", None));
+        // The controller has not come to it yet, or cannot open it.
+        assert_eq!(removed_by_hand(&secret(&half), &sealed(1, "True")), None);
+        assert_eq!(removed_by_hand(&secret(&half), &sealed(2, "False")), None);
+        let note = r#"2026-01-02T00:00:00Z "ann@example.com" k9s"#;
+        let noted = secret(&half).with_annotation("plumb.dev/last-writer", note);
+        let removed = removed_by_hand(&noted, &sealed(2, "True")).unwrap();
+        assert_eq!(removed.writer.to_string(), "ann@example.com with k9s");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use plumb_core::tracking::TrackingSettings;
 use super::controller::ControllerSettings;
 use super::customization::Customizations;
 use super::problem::SettingsProblem;
-use super::value::{Reader, csv, non_zero};
+use super::value::{AskedKeys, Reader, ValueForm, csv, non_zero};
 use crate::application_set::LabelSelector;
 use crate::wire::wire;
 
@@ -206,9 +206,24 @@ wire! {
 impl Settings {
     /// Reads both maps; either may be empty.
     pub fn read(config: &ConfigData, parameters: &ConfigData) -> (Self, Vec<SettingsProblem>) {
+        Self::read_noting(config, parameters, None)
+    }
+
+    /// The keys that are read, by object, with the form of their values. Keys that begin with a prefix are not among them.
+    pub(crate) fn keys() -> impl Iterator<Item = (&'static str, String, ValueForm)> {
+        let asked = AskedKeys::default();
+        Self::read_noting(&ConfigData::new(), &ConfigData::new(), Some(&asked));
+        asked.into_keys()
+    }
+
+    fn read_noting(
+        config: &ConfigData,
+        parameters: &ConfigData,
+        asked: Option<&AskedKeys>,
+    ) -> (Self, Vec<SettingsProblem>) {
         let mut problems = Vec::new();
         let mut controller_problems = Vec::new();
-        let mut reader = Reader::new("argocd-cm", config, &mut problems);
+        let mut reader = Reader::new("argocd-cm", config, &mut problems, asked);
         let settings = Self {
             tracking: tracking(&mut reader),
             exclusions: kind_rules(&mut reader, "resource.exclusions"),
@@ -242,7 +257,7 @@ impl Settings {
             },
             url: Some(reader.text("url").to_owned()).filter(|url| !url.is_empty()),
             stuck_after: stuck_after(&mut reader),
-            controller: ControllerSettings::read(parameters, &mut controller_problems),
+            controller: ControllerSettings::read(parameters, &mut controller_problems, asked),
         };
         problems.append(&mut controller_problems);
         (settings, problems)

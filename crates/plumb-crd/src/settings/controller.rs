@@ -7,7 +7,7 @@ use plumb_core::source::{AddressRange, AddressRule};
 
 use super::argocd_cm::ConfigData;
 use super::problem::SettingsProblem;
-use super::value::{Reader, csv, non_zero};
+use super::value::{AskedKeys, Reader, csv, non_zero};
 
 /// `argocd-cmd-params-cm`. `None`: not set, so plumb's own default applies.
 #[derive(Clone, Debug)]
@@ -118,8 +118,12 @@ pub struct SelfHealSettings {
 }
 
 impl ControllerSettings {
-    pub(super) fn read(parameters: &ConfigData, problems: &mut Vec<SettingsProblem>) -> Self {
-        let mut reader = Reader::new("argocd-cmd-params-cm", parameters, problems);
+    pub(super) fn read(
+        parameters: &ConfigData,
+        problems: &mut Vec<SettingsProblem>,
+        asked: Option<&AskedKeys>,
+    ) -> Self {
+        let mut reader = Reader::new("argocd-cmd-params-cm", parameters, problems, asked);
         Self {
             status_processors: reader.set_number("controller.status.processors").filter(|limit| *limit > 0),
             render_timeout: reader

@@ -23,8 +23,10 @@ pub use argocd_cm::{
 pub use cluster::{ClusterAuth, ClusterSecret, ClusterTls, ExecConfig};
 pub use controller::{AppSetSettings, ControllerSettings, SelfHealSettings};
 pub use customization::{Customization, CustomizationKey, Customizations, IgnoredFields, KnownTypeField};
+pub(crate) use plugin::plugin_schema;
 pub use plugin::{PLUGINS_CONFIG_MAP, PluginDeclaration, read_plugins};
 pub use problem::SettingsProblem;
 pub use repository::{Credentials, GithubApp, Repositories, Repository, RepositoryKind, TlsClient};
-pub use secret::{SecretData, SecretText, WebhookSecrets};
+pub use secret::{SECRET_TYPE, SecretData, SecretText, WebhookSecrets, name_hash};
 pub use unused::without_effect;
+pub(crate) use value::ValueForm;

@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use super::{ConfigData, SettingsProblem, value::read_yaml};
-use crate::wire::wire;
+use crate::wire::{Wire as _, wire};
 
 /// Name of the `ConfigMap`.
 pub const PLUGINS_CONFIG_MAP: &str = "plumb-plugins";
@@ -74,6 +76,24 @@ wire! {
         /// A command that prints something if it claims the directory.
         "command" command: Vec<String>,
     }
+}
+
+/// The schema of a plugin's text. What only Argo CD reads is allowed: the text is the same.
+pub(crate) fn plugin_schema() -> Value {
+    let mut schema = RawPlugin::schema();
+    for (place, kind) in [
+        ("/properties/spec/properties/parameters", "object"),
+        ("/properties/spec/properties/preserveFileMode", "boolean"),
+        ("/properties/spec/properties/provideGitCreds", "boolean"),
+        ("/properties/spec/properties/discover/properties/find/properties/args", "array"),
+    ] {
+        let (parent, name) = place.rsplit_once('/').unwrap_or_default();
+        if let Some(fields) = schema.pointer_mut(parent).and_then(Value::as_object_mut) {
+            fields
+                .insert(name.to_owned(), json!({"type": kind, "x-kubernetes-preserve-unknown-fields": true}));
+        }
+    }
+    schema
 }
 
 /// The plugins of the `ConfigMap`, by the names that sources use: `name-version`, or `name` without version.

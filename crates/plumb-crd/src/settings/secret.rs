@@ -10,6 +10,15 @@ use serde_json::Value;
 use crate::metadata::Metadata;
 use crate::wire::{WireError, read_field, read_map};
 
+/// The label with the type of a Secret that registers something: `cluster`, `repository`, `repo-creds`.
+pub const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
+
+/// The 32-bit FNV-1a hash that Argo CD puts into the names of these Secrets.
+pub fn name_hash(texts: &[&str]) -> u32 {
+    let bytes = texts.iter().flat_map(|text| text.bytes());
+    bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 /// A text that is never shown: no `Display`, no serialisation, and `Debug` prints stars.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SecretText(String);

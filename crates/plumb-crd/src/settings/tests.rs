@@ -445,3 +445,11 @@ fn the_body_of_a_webhook_is_bounded() {
     let problem = "argocd-cm webhook.maxPayloadSizeMB: larger than 10; 10 is used";
     assert_eq!(limit("50"), (10, vec![problem.to_owned()]));
 }
+
+#[test]
+fn names_of_secrets_are_those_of_argo_cd() {
+    // The published test vectors of FNV-1a.
+    assert_eq!(name_hash(&[""]), 0x811c_9dc5);
+    assert_eq!(name_hash(&["a"]), 0xe40c_292c);
+    assert_eq!(name_hash(&["foo", "bar"]), 0xbf9c_f968);
+}

@@ -1,5 +1,7 @@
 //! One value of a `ConfigMap`, read with its default.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -12,11 +14,47 @@ use super::{ConfigData, SettingsProblem};
 use crate::convert::parse_go_duration;
 use crate::wire::Wire;
 
+/// The form of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueForm {
+    /// Any text, or text with a form of its own.
+    Text,
+    /// True or false.
+    Bool,
+    /// A whole number.
+    Number,
+    /// A duration of Go.
+    Duration,
+    /// A number of bytes.
+    Bytes,
+}
+
+/// The keys that were read from each object, with the form of their values.
+#[derive(Debug, Default)]
+pub(super) struct AskedKeys(RefCell<BTreeMap<(&'static str, String), ValueForm>>);
+
+impl AskedKeys {
+    /// Object, key and form, in order.
+    pub(super) fn into_keys(self) -> impl Iterator<Item = (&'static str, String, ValueForm)> {
+        self.0.into_inner().into_iter().map(|((object, key), form)| (object, key, form))
+    }
+
+    /// A later form replaces `Text`: every form is read as text first.
+    fn note(&self, object: &'static str, key: &str, form: ValueForm) {
+        let mut keys = self.0.borrow_mut();
+        let known = keys.entry((object, key.to_owned())).or_insert(form);
+        if form != ValueForm::Text {
+            *known = form;
+        }
+    }
+}
+
 /// Reads values. An invalid value is reported, and its default is used.
 pub(super) struct Reader<'data> {
     object: &'static str,
     data: &'data ConfigData,
     problems: &'data mut Vec<SettingsProblem>,
+    asked: Option<&'data AskedKeys>,
 }
 
 impl<'data> Reader<'data> {
@@ -24,8 +62,15 @@ impl<'data> Reader<'data> {
         object: &'static str,
         data: &'data ConfigData,
         problems: &'data mut Vec<SettingsProblem>,
+        asked: Option<&'data AskedKeys>,
     ) -> Self {
-        Self { object, data, problems }
+        Self { object, data, problems, asked }
+    }
+
+    fn note(&self, key: &str, form: ValueForm) {
+        if let Some(asked) = self.asked {
+            asked.note(self.object, key, form);
+        }
     }
 
     pub(super) fn report(&mut self, key: &str, reason: impl Display) {
@@ -34,6 +79,7 @@ impl<'data> Reader<'data> {
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'data str> {
+        self.note(key, ValueForm::Text);
         self.data.get(key).map(String::as_str)
     }
 
@@ -59,6 +105,7 @@ impl<'data> Reader<'data> {
     }
 
     pub(super) fn bool(&mut self, key: &str, default: bool) -> bool {
+        self.note(key, ValueForm::Bool);
         match self.text(key) {
             "" => default,
             "1" | "t" | "T" | "TRUE" | "true" | "True" => true,
@@ -71,6 +118,7 @@ impl<'data> Reader<'data> {
     }
 
     pub(super) fn number(&mut self, key: &str, default: u64) -> u64 {
+        self.note(key, ValueForm::Number);
         match self.text(key) {
             "" => default,
             text => text.parse().unwrap_or_else(|_| {
@@ -82,6 +130,7 @@ impl<'data> Reader<'data> {
 
     /// The number, if a valid one is set.
     pub(super) fn set_number(&mut self, key: &str) -> Option<u64> {
+        self.note(key, ValueForm::Number);
         match self.text(key) {
             "" => None,
             text => {
@@ -104,6 +153,7 @@ impl<'data> Reader<'data> {
     }
 
     pub(super) fn duration(&mut self, key: &str, default: Duration) -> Duration {
+        self.note(key, ValueForm::Duration);
         match self.text(key) {
             "" => default,
             text => parse_go_duration(text).unwrap_or_else(|error| {
@@ -115,6 +165,7 @@ impl<'data> Reader<'data> {
 
     /// A number of bytes as Kubernetes writes quantities (`10M`, `64Mi`, `1000`), if a valid one is set.
     pub(super) fn set_bytes(&mut self, key: &str) -> Option<u64> {
+        self.note(key, ValueForm::Bytes);
         match self.text(key) {
             "" => None,
             text => {

@@ -121,6 +121,11 @@ impl Registry {
         self.0.read().by_id.get(id).map(StoredApp::load)
     }
 
+    /// `status.resources` of an Application as JSON text, without reading the rest of it.
+    pub(crate) fn resources(&self, id: &AppId) -> Option<String> {
+        self.0.read().by_id.get(id).and_then(StoredApp::resources)
+    }
+
     /// The part of an Application that is always in memory.
     pub(crate) fn summary(&self, id: &AppId) -> Option<Arc<AppSummary>> {
         let apps = self.0.read();

@@ -14,7 +14,9 @@ use plumb_crd::annotations::{REFRESH, REFRESH_TIMESTAMP};
 use plumb_crd::application::{ApplicationStatus, OperationState, SyncOperationResult};
 use plumb_crd::{Application, SpecProblem, Wire, WireError, to_app};
 use plumb_kube::PackedJson;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::queue::RefreshDepth;
 
@@ -144,6 +146,12 @@ impl StoredApp {
         snapshot
     }
 
+    /// `status.resources` as JSON text; `None` if there are none.
+    pub(super) fn resources(&self) -> Option<String> {
+        let lists: OnlyResources = self.lists.read()?;
+        lists.resources.map(|resources| resources.get().to_owned())
+    }
+
     fn whole(&self) -> Result<Application, WireError> {
         let mut application = self.summary.head.clone()?;
         // A status without its lists must not be used as the whole status: the next write would remove the
@@ -153,6 +161,13 @@ impl StoredApp {
         put_lists(&mut application.status, ApplicationStatus::read(&lists)?);
         Ok(application)
     }
+}
+
+/// The first of the lists, as it was written.
+#[derive(Deserialize)]
+struct OnlyResources {
+    #[serde(default)]
+    resources: Option<Box<RawValue>>,
 }
 
 /// Takes out the lists that grow with the number of objects and syncs.

@@ -68,9 +68,9 @@ pub(crate) async fn ask(
     }
     let scripts = Arc::clone(scripts);
     let keys: Vec<ObjectKey> = to_ask.iter().map(|(key, _)| key.clone()).collect();
-    let fresh = tokio::task::spawn_blocking(move || run(&scripts, to_ask)).await.unwrap_or_else(|error| {
-        let aborted =
-            |key| (key, None, Some(Health::unknown(format!("the Lua script was aborted: {error}"))));
+    let fresh = tokio::task::spawn_blocking(move || run(&scripts, to_ask)).await.unwrap_or_else(|_| {
+        // The message of a panic can quote the object.
+        let aborted = |key| (key, None, Some(Health::unknown("a defect of plumb aborted the Lua script")));
         keys.into_iter().map(aborted).collect()
     });
     let mut cache = cache.0.lock();

@@ -418,7 +418,7 @@ impl Inspector {
             self.sources.dependencies(context, &request, Freshness::Cached, Instant::now()).await?;
         let output = tokio::task::spawn_blocking(move || renderer.render(&request, Freshness::Cached))
             .await
-            .map_err(|source| SourceError::Aborted { what: "rendering", source })??;
+            .map_err(|_| SourceError::Aborted { what: "rendering" })??;
         let manifests = output.manifests.into_iter().filter(|manifest| !manifest.is_passed_over());
         Ok(manifests.map(|manifest| manifest.value.to_string()).collect())
     }

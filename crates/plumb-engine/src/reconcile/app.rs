@@ -10,7 +10,7 @@ use plumb_core::status::{AppStatus, SyncCode};
 use plumb_core::sync::{OperationPhase, PlannedKinds};
 use plumb_crd::application::ConditionType;
 use plumb_crd::to_leaving_app;
-use tracing::{Instrument as _, debug, info_span};
+use tracing::{Instrument as _, debug, debug_span, info_span};
 
 use super::gather::{Desired, gather_or_keep};
 use super::idle_check::is_unchanged;
@@ -150,7 +150,7 @@ async fn check_and_run(run: &mut AppRun<'_>, state: &mut AppState) -> RunEnd {
 /// Gathers, compares, syncs and writes one app.
 async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut AppState) -> RunEnd {
     // client: Git and the renderers
-    let desired = match gather_or_keep(run, inputs, state).await {
+    let desired = match gather_or_keep(run, inputs, state).instrument(debug_span!("gather")).await {
         Ok(desired) => desired,
         Err(end) => return end,
     };
@@ -161,7 +161,8 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
     // pure: does a sync follow that writes every difference anyway?
     let dry_runs = dry_run_policy(run, inputs, &desired);
     // client: the live objects, and answers of the API server where the judge asks
-    let compared = match compare(run, inputs, &desired.gathered, dry_runs, state).await {
+    let comparison = compare(run, inputs, &desired.gathered, dry_runs, state);
+    let compared = match comparison.instrument(debug_span!("compare")).await {
         Ok(compared) => compared,
         Err(error) => {
             let message = format!("the cluster cannot be read: {error}");
@@ -178,7 +179,8 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
     // pure: the status
     let status = roll_up(run, inputs, &compared, desired.age.decides_nothing());
     // client: the steps of a sync; compares again if something was written
-    let mut after = sync(run, inputs, Assessment { compared, status }, &desired, state).await;
+    let synced = sync(run, inputs, Assessment { compared, status }, &desired, state);
+    let mut after = synced.instrument(debug_span!("sync")).await;
     if desired.age.is_outdated() {
         after.status = roll_up(run, inputs, &after.compared, true);
     }
@@ -190,7 +192,7 @@ async fn reconcile_app(run: &mut AppRun<'_>, inputs: AppInputs<'_>, state: &mut 
     // pure: conditions, pauses, findings
     note(run, inputs, &after, state);
     // client: one request each for the status and the report, none if nothing changed
-    write_all(run, inputs, &after, state).await;
+    write_all(run, inputs, &after, state).instrument(debug_span!("write")).await;
     RunEnd::Written
 }
 

@@ -1,11 +1,14 @@
 //! What the server shows of a leading engine: Applications, their objects and their rendered manifests. It reads what
 //! is in memory; only objects that are not kept whole and renderings cost requests.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use plumb_core::app::{App, AppId};
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::health;
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::schema::SchemaSet;
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, SpecProblem, to_app, to_operation};
 use plumb_kube::{ClusterClient, Node};
@@ -116,6 +119,11 @@ impl Leader {
         self.whole(namespace, name).map(|application| application.to_json())
     }
 
+    /// `status.resources` of an Application as JSON text: much cheaper than the whole Application.
+    pub fn resources(&self, app: &KnownApp) -> Option<String> {
+        self.engine.registry.resources(&app.0.id)
+    }
+
     pub(super) fn whole(&self, namespace: &str, name: &str) -> Option<Application> {
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
         self.engine.registry.get(&id)?.wire.clone().ok()
@@ -214,6 +222,28 @@ impl Leader {
             Ok(Ok(live)) => Ok(live.map(Arc::unwrap_or_clone)),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("reading the object was aborted".to_owned()),
+        }
+    }
+
+    /// The schemas of the custom resources among these kinds, as the cluster of an app has them. The kinds of Kubernetes
+    /// are left out.
+    pub async fn custom_schemas(
+        &self,
+        application: &Application,
+        mut kinds: BTreeSet<GroupVersionKind>,
+    ) -> Result<Arc<SchemaSet>, String> {
+        kinds.retain(|kind| kind.group.contains('.') && !kind.group.ends_with(".k8s.io"));
+        if kinds.is_empty() {
+            return Ok(Arc::default());
+        }
+        let Some(cluster) = self.cluster_of(application) else {
+            return Err("the cluster of the application is not connected".to_owned());
+        };
+        let read = self.runtime.spawn(async move { cluster.schemas.with(kinds).await });
+        match read.await {
+            Ok(Ok(schemas)) => Ok(schemas),
+            Ok(Err(error)) => Err(format!("cannot read the schemas: {error}")),
+            Err(_) => Err("reading the schemas was aborted".to_owned()),
         }
     }
 

@@ -61,14 +61,11 @@ pub(crate) enum SourceError {
     /// The cache directory cannot be used.
     #[error("cannot use the cache directory")]
     Cache(#[from] std::io::Error),
-    /// A task of plumb was aborted.
-    #[error("{what} was aborted")]
+    /// A task of plumb was aborted. The cause is left out: the message of a panic can quote what it worked on.
+    #[error("{what} was aborted by a defect of plumb; its log names the place")]
     Aborted {
         /// The task.
         what: &'static str,
-        /// The cause.
-        #[source]
-        source: tokio::task::JoinError,
     },
 }
 

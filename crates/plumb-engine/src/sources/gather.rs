@@ -387,7 +387,7 @@ impl Sources {
             output.map(|output| (output, progress.turn.take()))
         };
         let output = tokio::task::spawn_blocking(render).await;
-        Ok(output.map_err(|source| SourceError::Aborted { what: "rendering", source })??)
+        Ok(output.map_err(|_| SourceError::Aborted { what: "rendering" })??)
     }
 
     /// Reads and renders what the sources resolved to. If an object of a mirror cannot be read, the mirror is made again

@@ -306,7 +306,7 @@ impl Sources {
             let (renderer, request) = (Arc::clone(&self.renderer), request.clone());
             tokio::task::spawn_blocking(move || renderer.missing_dependencies(&request))
                 .await
-                .map_err(|source| SourceError::Aborted { what: "rendering", source })??
+                .map_err(|_| SourceError::Aborted { what: "rendering" })??
         };
         for dependency in missing.into_iter().filter(|dependency| !dependency.is_local()) {
             let project = context.project.name();

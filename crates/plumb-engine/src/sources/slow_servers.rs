@@ -90,7 +90,7 @@ impl<T: Send + 'static> InFlight<T> {
     /// Waits for the result for this long.
     pub(super) async fn within(&mut self, patience: Duration) -> Option<Result<T, SourceError>> {
         let ended = tokio::time::timeout(patience, &mut self.task).await.ok()?;
-        Some(ended.unwrap_or_else(|source| Err(SourceError::Aborted { what: "reading the sources", source })))
+        Some(ended.unwrap_or(Err(SourceError::Aborted { what: "reading the sources" })))
     }
 
     pub(super) fn answered(&self) -> Answered {

@@ -58,10 +58,13 @@ pub(crate) fn answer(
             }
             Ok(message) => one(dialect, &message),
         },
+        Ok(Answer::Chosen(_)) => {
+            return error(dialect, &Status::new(Code::Internal, "gRPC has no choice of fields"));
+        }
         Ok(Answer::Stream(messages)) => {
             let output = method.output;
             stream::body(messages, None, move |part| match (part, dialect) {
-                (Part::Message(item), _) => Some(Frame::data(Bytes::from(frame(item.encoded(output))))),
+                (Part::Message(item), _) => Some(Frame::data(item.framed(output))),
                 (Part::End(status), Dialect::Grpc) => Some(Frame::trailers(trailers(status.as_ref()))),
                 (Part::End(status), Dialect::Web) => {
                     let code = status.as_ref().map_or(0, |status| status.code.number());

@@ -1,7 +1,6 @@
 //! REST: JSON of the same messages.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,14 +55,11 @@ fn stream_error(status: &Status) -> Value {
 struct Sent(HashMap<(String, String), u64>);
 
 impl Sent {
-    /// True if the chosen fields are those that were sent last about this Application.
-    fn is_same(&mut self, message: &Value, chosen: &Value) -> bool {
+    /// True if the chosen fields are those that were sent last about this Application. `hash` is theirs.
+    fn is_same(&mut self, message: &Value, hash: u64) -> bool {
         let text = |path: &str| message.pointer(path).and_then(Value::as_str).map(str::to_owned);
         let (namespace, name) = (text("/application/metadata/namespace"), text("/application/metadata/name"));
         let Some(app) = namespace.zip(name) else { return false };
-        let mut hasher = DefaultHasher::new();
-        chosen.to_string().hash(&mut hasher);
-        let hash = hasher.finish();
         if message.get("type").and_then(Value::as_str) == Some("DELETED") {
             self.0.remove(&app);
             return false;
@@ -86,6 +82,7 @@ pub(crate) fn answer(
             with(http_status(&status), "application/json", body)
         }
         Err(status) => error(&status),
+        Ok(Answer::Chosen(text)) => with(StatusCode::OK, "application/json", AnswerBody::full(text)),
         Ok(Answer::One(value)) => {
             let shown = fields.map_or_else(|| value.to_string(), |fields| fields.of(&value).to_string());
             let mut answer = with(StatusCode::OK, "application/json", AnswerBody::full(shown));
@@ -101,28 +98,23 @@ pub(crate) fn answer(
         Ok(Answer::Stream(messages)) => {
             let idle = as_events.then_some(KEEP_ALIVE);
             let mut sent = Sent::default();
+            let form = move |value: &Value| {
+                Bytes::from(if as_events { format!("data: {value} \n\n\n") } else { format!("{value}\n") })
+            };
             let body = stream::body(messages, idle, move |part| {
-                let value = match part {
+                let bytes = match part {
                     Part::Message(item) => {
-                        // The paths of `fields` start at the result.
-                        let result = json!({"result": item.value});
-                        match &fields {
-                            None => result,
-                            Some(fields) => {
-                                let chosen = fields.of(&result);
-                                if sent.is_same(&item.value, &chosen) {
-                                    return None;
-                                }
-                                chosen
-                            }
+                        let shown = item.shown(fields.as_ref());
+                        if fields.is_some() && sent.is_same(&item.value, shown.hash) {
+                            return None;
                         }
+                        if as_events { shown.event } else { shown.line }
                     }
-                    Part::End(Some(status)) => stream_error(&status),
+                    Part::End(Some(status)) => form(&stream_error(&status)),
                     Part::End(None) => return None,
-                    Part::Idle => return Some(Frame::data(Bytes::from_static(b":\n"))),
+                    Part::Idle => Bytes::from_static(b":\n"),
                 };
-                let text = if as_events { format!("data: {value} \n\n\n") } else { format!("{value}\n") };
-                Some(Frame::data(Bytes::from(text)))
+                Some(Frame::data(bytes))
             });
             let kind = if as_events { "text/event-stream" } else { "application/json" };
             with(StatusCode::OK, kind, body)
@@ -141,9 +133,10 @@ mod tests {
                 "application": {"metadata": {"namespace": namespace, "name": "shop"}}})
         };
         let mut sent = Sent::default();
+        let fields = plumb_api::SelectedFields::parse("result.status");
         let mut check = |message: Value, expected: bool| {
-            let chosen = json!({"status": message["status"]});
-            assert_eq!(sent.is_same(&message, &chosen), expected, "{message}");
+            let hash = crate::app_feed::Item::new(message.clone()).shown(fields.as_ref()).hash;
+            assert_eq!(sent.is_same(&message, hash), expected, "{message}");
         };
         check(event("ADDED", "argocd", "Synced"), false);
         check(event("MODIFIED", "argocd", "Synced"), true);

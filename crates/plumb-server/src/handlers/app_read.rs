@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plumb_api::{Code, Status};
+use plumb_api::{Code, SelectedFields, Status};
 use plumb_core::project::normalize_repo_url;
 use plumb_crd::Application;
-use plumb_engine::KnownApp;
+use plumb_engine::{KnownApp, Leader};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -68,10 +68,10 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
     let filter = AppFilter::of(&call)?;
     // Thousands of Applications take a while, for which other requests must not wait.
     let work = tokio::task::spawn_blocking(move || listed(&call, &filter));
-    work.await.unwrap_or_else(|_| Err(Status::new(Code::Internal, "the list was aborted"))).map(Answer::One)
+    work.await.unwrap_or_else(|_| Err(Status::new(Code::Internal, "the list was aborted")))
 }
 
-fn listed(call: &Call, filter: &AppFilter) -> Result<Value, Status> {
+fn listed(call: &Call, filter: &AppFilter) -> Result<Answer, Status> {
     let leader = call.leader()?;
     let mut apps = leader.apps();
     apps.retain(|app| {
@@ -81,22 +81,64 @@ fn listed(call: &Call, filter: &AppFilter) -> Result<Value, Status> {
     apps.sort_by(|one, other| (one.name(), one.namespace()).cmp(&(other.name(), other.namespace())));
     let version =
         apps.iter().filter_map(|app| app.resource_version().parse::<u64>().ok()).max().unwrap_or_default();
-    let wants_lists = call.fields.as_ref().is_none_or(|fields| {
-        let lists: [&[&str]; 3] = [
-            &["items", "status", "resources"],
-            &["items", "status", "history"],
-            &["items", "status", "operationState", "syncResult", "resources"],
-        ];
-        lists.iter().any(|path| fields.wants(path))
+    let metadata = json!({"resourceVersion": version.to_string()});
+    let chosen = call.fields.as_ref().and_then(|fields| fields.within("items")).filter(|items| {
+        let whole: [&[&str]; 2] = [&["status", "history"], &["status", "operationState", "syncResult"]];
+        !whole.iter().any(|path| items.wants(path))
     });
-    let whole = |app: &KnownApp| -> Option<Value> {
-        if wants_lists {
-            return leader.app(app.namespace(), app.name()).map(without_kind);
+    if let (Some(chosen), Some(fields)) = (chosen, &call.fields) {
+        let items = in_parts(&apps, &|app| shown(&leader, app, &chosen));
+        let head = fields.of(&json!({"metadata": metadata})).to_string();
+        // `{"metadata":…}` without its end, or `{`.
+        let head = head.strip_suffix('}').unwrap_or(&head);
+        let comma = if head.len() > 1 { "," } else { "" };
+        return Ok(Answer::Chosen(format!("{head}{comma}\"items\":[{}]}}", items.join(","))));
+    }
+    let whole = |app: &KnownApp| leader.app(app.namespace(), app.name()).map(without_kind);
+    let items = in_parts(&apps, &whole);
+    Ok(Answer::One(json!({"metadata": metadata, "items": items})))
+}
+
+/// Fewer Applications than this are not worth a thread.
+const WORTH_A_THREAD: usize = 200;
+
+/// What `of` makes of the Applications, in their order. Many of them are shared by all processors.
+fn in_parts<T: Send>(apps: &[KnownApp], of: &(impl Fn(&KnownApp) -> Option<T> + Sync)) -> Vec<T> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.min(apps.len() / WORTH_A_THREAD + 1);
+    let part = apps.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let work = |apps: &'_ [KnownApp]| apps.iter().filter_map(of).collect::<Vec<T>>();
+        let mut parts = apps.chunks(part);
+        let first = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(|apps| scope.spawn(move || work(apps))).collect();
+        let mut all = work(first);
+        for other in others {
+            all.extend(other.join().unwrap_or_default());
         }
-        app.head().map(|head| without_kind(head.to_json()))
+        all
+    })
+}
+
+/// An Application as JSON with the chosen fields. The list of its objects is passed on as it is stored.
+fn shown(leader: &Leader, app: &KnownApp, chosen: &SelectedFields) -> Option<String> {
+    let mut value = chosen.of(&without_kind(app.head()?.to_json()));
+    let resources = Some(()).filter(|()| chosen.wants(&["status", "resources"]));
+    let Some(resources) = resources.and_then(|()| leader.resources(app)) else {
+        return Some(value.to_string());
     };
-    let items: Vec<Value> = apps.iter().filter_map(whole).collect();
-    Ok(json!({"metadata": {"resourceVersion": version.to_string()}, "items": items}))
+    // Parts of objects are seldom asked for.
+    if let Some(parts) = chosen.within("status").and_then(|status| status.within("resources")) {
+        let resources: Value = serde_json::from_str(&resources).unwrap_or_default();
+        value["status"]["resources"] = parts.of(&resources);
+        return Some(value.to_string());
+    }
+    let status = value.as_object_mut()?.remove("status").unwrap_or_else(|| json!({})).to_string();
+    let (value, status) = (value.to_string(), status.strip_suffix('}')?.to_owned());
+    let value = value.strip_suffix('}')?;
+    let comma = |text: &str| if text.len() > 1 { "," } else { "" };
+    let (before, between) = (comma(value), comma(&status));
+    Some(format!("{value}{before}\"status\":{status}{between}\"resources\":{resources}}}}}"))
 }
 
 /// May the caller see this Application?

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plumb_api::{Code, Status};
-use plumb_core::object::{Manifest, merge_patch};
+use plumb_core::object::{Manifest, apply_merge_patch, json_patch, merge_patch};
 use plumb_core::sync::deletion::CASCADE;
 use plumb_crd::Application;
 use serde_json::{Map, Value, json};
@@ -12,6 +12,8 @@ use crate::app_feed::without_kind;
 use crate::backend::Known;
 use crate::call::{Answer, Call, app_object, project_of};
 
+/// The annotation with the address of the instance that manages the Application.
+const MANAGED_BY: &str = "argocd.argoproj.io/managed-by-url";
 /// How often a change is tried again after a conflict.
 const ATTEMPTS: usize = 10;
 
@@ -96,15 +98,13 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     let text = call.text("patch");
     let patch: Value = serde_json::from_str(text)
         .map_err(|error| Status::invalid(format!("cannot read the patch: {error}")))?;
-    let patched = match call.text("patchType") {
-        "merge" => {
-            let mut value = app.value.clone();
-            merge(&mut value, &patch);
-            value
-        }
-        "json" | "" => json_patch(&app.value, &patch)?,
+    let mut patched = app.value.clone();
+    match call.text("patchType") {
+        "merge" => apply_merge_patch(&mut patched, &patch),
+        "json" | "" => json_patch(&mut patched, &patch)
+            .map_err(|why| Status::invalid(format!("cannot apply the patch: {why}")))?,
         other => return Err(Status::invalid(format!("Patch type '{other}' is not supported"))),
-    };
+    }
     let mut patched = normalized(patched)?;
     // Which app it is says the request, not the patch: the namespace decides which projects are open to it.
     if !patched["metadata"].is_object() {
@@ -215,6 +215,7 @@ fn require_both(call: &Call, action: &str, stored: &Value, sent: &Value) -> Resu
 async fn check(call: &Call, app: &Value) -> Result<(), Status> {
     let (namespace, name) = identity(app);
     call.check_project(&project_of(app), &namespace)?;
+    check_managed_by(app)?;
     let typed = Application::from_json(app).map_err(|error| Status::invalid(error.to_string()))?;
     let leader = call.leader()?;
     if let Some(why) = leader.refusal(&typed) {
@@ -234,6 +235,18 @@ async fn check(call: &Call, app: &Value) -> Result<(), Status> {
             Err(Status::invalid(why))
         }
     }
+}
+
+/// The annotation with the address of another instance becomes a link, so it must be a web address.
+fn check_managed_by(app: &Value) -> Result<(), Status> {
+    let annotations = app.pointer("/metadata/annotations");
+    let Some(url) = annotations.and_then(|all| all.get(MANAGED_BY)?.as_str()) else { return Ok(()) };
+    let rest = ["http://", "https://"].into_iter().find_map(|scheme| url.strip_prefix(scheme));
+    let has_host = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#']));
+    if has_host && !url.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+        return Ok(());
+    }
+    Err(Status::invalid(format!("invalid {MANAGED_BY} annotation: it must be an http or https URL")))
 }
 
 /// Writes spec and metadata on top of what is stored; again if another writer was faster.
@@ -284,100 +297,18 @@ fn patch_for(stored: &Manifest, spec: &Value, metadata: Map<String, Value>) -> V
     patch
 }
 
-/// Applies a merge patch (RFC 7396).
-fn merge(value: &mut Value, patch: &Value) {
-    let Value::Object(changes) = patch else {
-        *value = patch.clone();
-        return;
-    };
-    if !value.is_object() {
-        *value = json!({});
-    }
-    let Value::Object(map) = value else { return };
-    for (key, change) in changes {
-        if change.is_null() {
-            map.remove(key);
-        } else {
-            merge(map.entry(key.clone()).or_insert(Value::Null), change);
-        }
-    }
-}
-
-/// Applies a list of operations (RFC 6902): add, replace, remove and test.
-fn json_patch(value: &Value, changes: &Value) -> Result<Value, Status> {
-    let wrong = |why: &str| Status::invalid(format!("cannot apply the patch: {why}"));
-    let mut value = value.clone();
-    let operations = changes.as_array().ok_or_else(|| wrong("it is not a list of operations"))?;
-    for operation in operations {
-        let text = |name: &str| operation.get(name).and_then(Value::as_str).unwrap_or_default();
-        let (kind, path) = (text("op"), text("path"));
-        let new = operation.get("value").cloned().unwrap_or_default();
-        if kind == "test" {
-            if value.pointer(path) != Some(&new) {
-                return Err(wrong(&format!("test of {path} failed")));
-            }
-            continue;
-        }
-        let (parent, field) = path.rsplit_once('/').ok_or_else(|| wrong("a path must start with a slash"))?;
-        let field = field.replace("~1", "/").replace("~0", "~");
-        let parent = value.pointer_mut(parent).ok_or_else(|| wrong(&format!("{path} does not exist")))?;
-        let done = match parent {
-            Value::Object(map) => match kind {
-                "add" => map.insert(field, new).map_or(Some(()), |_| Some(())),
-                "replace" => map.get_mut(&field).map(|old| *old = new),
-                "remove" => map.remove(&field).map(drop),
-                _ => None,
-            },
-            Value::Array(list) => change_list(list, kind, &field, new),
-            _ => None,
-        };
-        done.ok_or_else(|| wrong(&format!("cannot {kind} {path}")))?;
-    }
-    Ok(value)
-}
-
-fn change_list(list: &mut Vec<Value>, kind: &str, place: &str, new: Value) -> Option<()> {
-    let at: usize = if place == "-" { list.len() } else { place.parse().ok()? };
-    match kind {
-        "add" if at <= list.len() => list.insert(at, new),
-        "replace" => *list.get_mut(at)? = new,
-        "remove" if at < list.len() => drop(list.remove(at)),
-        _ => return None,
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn patches() {
-        let app = json!({"spec": {"a": 1, "list": [1, 2]}, "metadata": {"labels": {"x": "y"}}});
-        let mut merged = app.clone();
-        merge(&mut merged, &json!({"spec": {"a": null, "b": {"c": 1}}}));
-        assert_eq!(merged["spec"], json!({"list": [1, 2], "b": {"c": 1}}));
-        let patched = json_patch(
-            &app,
-            &json!([
-                {"op": "test", "path": "/spec/a", "value": 1},
-                {"op": "replace", "path": "/spec/a", "value": 2},
-                {"op": "add", "path": "/spec/list/-", "value": 3},
-                {"op": "remove", "path": "/spec/list/0"},
-                {"op": "add", "path": "/metadata/labels/p~1q", "value": "z"},
-            ]),
-        );
-        let wanted =
-            json!({"spec": {"a": 2, "list": [2, 3]}, "metadata": {"labels": {"x": "y", "p/q": "z"}}});
-        assert_eq!(patched.unwrap(), wanted);
-        for wrong in [
-            json!({}),
-            json!([{"op": "remove", "path": "/spec/none"}]),
-            json!([{"op": "replace", "path": "/spec/list/9", "value": 1}]),
-            json!([{"op": "test", "path": "/spec/a", "value": 9}]),
-            json!([{"op": "move", "path": "/spec/a"}]),
-        ] {
-            assert!(json_patch(&app, &wrong).is_err(), "{wrong}");
+    fn only_a_web_address_becomes_a_link() {
+        let check =
+            |url: &str| check_managed_by(&json!({"metadata": {"annotations": {MANAGED_BY: url}}})).is_ok();
+        assert!(check("https://argocd.example.com/x") && check("http://localhost:8080"));
+        for wrong in ["javascript:alert(1)", "https://", "https:///x", "//x", "data:x", "https://a b", ""] {
+            assert!(!check(wrong), "{wrong}");
         }
+        assert!(check_managed_by(&json!({"metadata": {}})).is_ok());
     }
 }

@@ -8,7 +8,8 @@ use plumb_gotemplate::{Limits, Options, Scope, Template, Value as GoValue};
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use super::resource::{in_tree, live, masks, without_managed_fields};
+use super::mask::masks_for_one;
+use super::resource::{in_tree, live, without_managed_fields};
 use super::{cluster, project};
 use crate::call::{Answer, Call};
 use crate::random;
@@ -38,7 +39,8 @@ pub(super) async fn of_resource(call: Arc<Call>) -> Result<Answer, Status> {
     let (key, _) = in_tree(&call, app)?;
     let object = live(&call, app, &key).await?;
     let mut facts = about_app(&call, &app.value).await?;
-    facts.insert("resource".to_owned(), without_managed_fields(masks(&call).hide(object.into_value())));
+    let masks = masks_for_one(&call, &app.typed()?, &object).await?;
+    facts.insert("resource".to_owned(), without_managed_fields(masks.hide(object.into_value())));
     facts.insert("project".to_owned(), project::for_links(&call, &app.project)?);
     shown(&call, "resource.links", facts)
 }

@@ -1,13 +1,18 @@
 //! Objects as they leave: values of Secrets and of sensitive fields are stars.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plumb_api::Status;
 use plumb_core::normalize::LAST_APPLIED;
-use plumb_core::object::GroupVersionKind;
+use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_core::schema::SchemaSet;
+use plumb_crd::Application;
 use plumb_crd::settings::{ConfigData, Settings};
 use serde_json::{Value, json};
+
+use crate::call::Call;
 
 /// Shown instead of a value.
 const STARS: &str = "++++++++";
@@ -15,12 +20,45 @@ const STARS: &str = "++++++++";
 /// What is not shown.
 pub(super) struct Masks {
     settings: Settings,
+    /// Say which fields of custom resources are passwords.
+    schemas: SchemaSet,
+}
+
+/// What is not shown of objects of these kinds. The cluster of the Application says which of their fields are passwords,
+/// and so do definitions among the objects, which the cluster may not have yet.
+pub(super) async fn masks_for(
+    call: &Call,
+    app: &Application,
+    kinds: BTreeSet<GroupVersionKind>,
+    definitions: &[&Manifest],
+) -> Result<Masks, Status> {
+    let schemas = call.leader()?.custom_schemas(app, kinds).await.map_err(Status::unavailable)?;
+    let schemas = SchemaSet::clone(&schemas).with_crds(definitions.iter().copied());
+    Ok(Masks { schemas, ..Masks::of(&call.shared.state.config()) })
+}
+
+/// The same for one object.
+pub(super) async fn masks_for_one(
+    call: &Call,
+    app: &Application,
+    object: &Manifest,
+) -> Result<Masks, Status> {
+    masks_for(call, app, BTreeSet::from([object.gvk()]), &[]).await
 }
 
 impl Masks {
-    pub(super) fn of(config: &BTreeMap<String, String>) -> Self {
+    fn of(config: &BTreeMap<String, String>) -> Self {
         let (settings, _) = Settings::read(config, &ConfigData::new());
-        Self { settings }
+        Self { settings, schemas: SchemaSet::default() }
+    }
+
+    /// Can the text of an error about an object of this kind quote a value that is not shown?
+    pub(super) fn covers(&self, gvk: &GroupVersionKind) -> bool {
+        let is_named =
+            |kind: &plumb_core::object::GroupKind| (&kind.group, &kind.kind) == (&gvk.group, &gvk.kind);
+        gvk.group.is_empty() && gvk.kind == "Secret"
+            || self.settings.sensitive_fields.iter().any(|field| is_named(&field.kind))
+            || self.schemas.has_sensitive_fields(gvk)
     }
 
     /// An object with stars instead of its sensitive values. Its own kind decides, not what the caller says.
@@ -32,7 +70,8 @@ impl Masks {
     pub(super) fn hide_beside(&self, mut object: Value, other: Option<&Value>) -> Value {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let gvk = GroupVersionKind::from_api_version(&text("apiVersion"), &text("kind"));
-        let mut is_sensitive = false;
+        let mut is_sensitive = self.schemas.has_sensitive_fields(&gvk);
+        self.schemas.change_sensitive(&gvk, &mut object, &mut |value| *value = json!(STARS));
         for field in &self.settings.sensitive_fields {
             if (&field.kind.group, &field.kind.kind) == (&gvk.group, &gvk.kind) {
                 is_sensitive = true;
@@ -78,6 +117,27 @@ pub(super) fn as_stored(mut object: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_of_a_custom_resource_leaves_as_stars() {
+        let schema =
+            json!({"type": "object", "properties": {"word": {"type": "string", "format": "password"}}});
+        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "vaults.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+                "names": {"kind": "Vault", "plural": "vaults"}, "versions": [{"name": "v1", "schema": {
+                    "openAPIV3Schema": {"type": "object", "properties": {"spec": schema}}}}]}});
+        let crd = Manifest::new(crd).unwrap();
+        let masks = Masks { schemas: SchemaSet::default().with_crds([&crd]), ..Masks::of(&BTreeMap::new()) };
+        let vault = |kind: &str| {
+            json!({"apiVersion": "example.com/v1", "kind": kind, "spec": {"word": "czNjcjN0"},
+                "metadata": {"annotations": {LAST_APPLIED: "czNjcjN0"}}})
+        };
+        assert!(!masks.hide(vault("Vault")).to_string().contains("czNjcjN0"));
+        assert!(masks.hide(vault("Other")).to_string().contains("czNjcjN0"));
+        assert!(masks.covers(&GroupVersionKind::from_api_version("example.com/v1", "Vault")));
+        assert!(masks.covers(&GroupVersionKind::from_api_version("v1", "Secret")));
+        assert!(!masks.covers(&GroupVersionKind::from_api_version("v1", "ConfigMap")));
+    }
 
     #[test]
     fn a_secret_leaves_without_its_values() {

@@ -18,6 +18,7 @@ mod operation;
 mod project;
 mod project_check;
 mod registration;
+mod report;
 mod repository;
 mod resource;
 mod revision;

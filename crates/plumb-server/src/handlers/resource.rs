@@ -1,5 +1,6 @@
 //! Single objects of Applications, and their rendered manifests.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plumb_api::Status;
@@ -9,25 +10,24 @@ use plumb_crd::application::ResourceStatus;
 use plumb_kube::{DeleteOptions, Fence, Gate};
 use serde_json::{Value, json};
 
-use super::mask::{Masks, as_stored};
+use super::mask::{Masks, as_stored, masks_for, masks_for_one};
 use super::tree;
 use crate::backend::{delete_with, of_api, patch_with, target};
 use crate::call::{Answer, Call, FoundApp};
-
-pub(super) fn masks(call: &Call) -> Masks {
-    Masks::of(&call.shared.state.config())
-}
 
 /// The rendered manifests.
 pub(super) async fn manifests(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?.typed()?;
     let revisions = asked_revisions(&call, &app)?;
-    let rendered = call.leader()?.render(app, revisions).await;
+    let rendered = call.leader()?.render(app.clone(), revisions).await;
     let rendered =
         rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
-    let masks = masks(&call);
     let objects = rendered.objects.into_iter().map(|(_, manifest)| manifest).chain(rendered.hooks);
-    let texts: Vec<String> = objects.map(|manifest| masks.hide(manifest.into_value()).to_string()).collect();
+    let objects: Vec<Manifest> = objects.collect();
+    let kinds = objects.iter().map(Manifest::gvk).collect();
+    let masks = masks_for(&call, &app, kinds, &objects.iter().collect::<Vec<_>>()).await?;
+    let texts: Vec<String> =
+        objects.into_iter().map(|manifest| masks.hide(manifest.into_value()).to_string()).collect();
     Ok(Answer::One(json!({
         "manifests": texts,
         "revision": rendered.revisions.first().cloned().unwrap_or_default(),
@@ -63,13 +63,12 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
     let rendered = leader.render(typed.clone(), Vec::new()).await;
     let rendered =
         rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
-    let masks = masks(&call);
-    let mut wanted: Vec<(ObjectKey, Option<Value>)> =
-        rendered.objects.into_iter().map(|(key, manifest)| (key, Some(manifest.into_value()))).collect();
+    let mut wanted: Vec<(ObjectKey, Option<Manifest>)> =
+        rendered.objects.into_iter().map(|(key, manifest)| (key, Some(manifest))).collect();
     let extra = typed.status.resources.iter().filter(|resource| !resource.hook).map(ResourceStatus::key);
     let extra: Vec<ObjectKey> = extra.filter(|key| !wanted.iter().any(|(known, _)| known == key)).collect();
     wanted.extend(extra.into_iter().map(|key| (key, None)));
-    let mut items = Vec::new();
+    let mut shown = Vec::new();
     for (key, desired) in wanted {
         let chosen = [
             ("name", key.name.as_str()),
@@ -81,18 +80,24 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
         {
             continue;
         }
-        let live =
-            leader.live(&typed, &key, false).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        let live = leader.live(&typed, &key, false).await.map_err(Status::unavailable)?;
+        if live.is_some() || desired.is_some() {
+            shown.push((key, desired, live));
+        }
+    }
+    let manifests = || shown.iter().flat_map(|(_, desired, live)| desired.iter().chain(live));
+    let kinds = manifests().map(Manifest::gvk).collect();
+    let masks = masks_for(&call, &typed, kinds, &manifests().collect::<Vec<_>>()).await?;
+    let items = shown.into_iter().map(|(key, desired, live)| {
         let is_synced = typed
             .status
             .resources
             .iter()
             .any(|resource| resource.key() == key && resource.status == "Synced");
-        if live.is_some() || desired.is_some() {
-            items.push(item(&masks, &key, desired, live.as_ref(), is_synced));
-        }
-    }
-    Ok(Answer::One(json!({"items": items})))
+        let live = live.map(Manifest::into_value);
+        item(&masks, &key, desired.map(Manifest::into_value), live.as_ref(), is_synced)
+    });
+    Ok(Answer::One(json!({"items": items.collect::<Vec<_>>()})))
 }
 
 /// One object. The normalized state of an object that is in sync is what Git asks for: that is the live object without the
@@ -155,7 +160,8 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
     let (key, _) = in_tree(&call, app)?;
     let live = live(&call, app, &key).await?;
-    Ok(Answer::One(json!({"manifest": masks(&call).hide(live.into_value()).to_string()})))
+    let masks = masks_for_one(&call, &app.typed()?, &live).await?;
+    Ok(Answer::One(json!({"manifest": masks.hide(live.into_value()).to_string()})))
 }
 
 /// Patches one live object.
@@ -176,6 +182,7 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     if !fits {
         return Err(Status::invalid(format!("{what}: the patch does not have the form of its type")));
     }
+    let masks = masks_for(&call, &app.typed()?, BTreeSet::from([gvk.clone()]), &[]).await?;
     let (client, runtime) = client_of(&call, app)?;
     let target = target(&gvk, key.namespace_or_empty(), &key.name);
     let written = runtime.spawn(async move {
@@ -183,12 +190,12 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
         patch_with(&gate, &target, patch).await
     });
     let written = written.await.map_err(|_| Status::unavailable("the request was aborted"))?;
-    // The error of a Secret may quote its values.
+    // The error of such an object may quote its values.
     let written = written.map_err(|status| {
-        let why = if key.kind == "Secret" { String::new() } else { format!(": {}", status.message) };
+        let why = if masks.covers(&gvk) { String::new() } else { format!(": {}", status.message) };
         Status::new(status.code, format!("{what}{why}"))
     })?;
-    Ok(Answer::One(json!({"manifest": masks(&call).hide(written.into_value()).to_string()})))
+    Ok(Answer::One(json!({"manifest": masks.hide(written.into_value()).to_string()})))
 }
 
 /// Deletes one live object.

@@ -6,11 +6,12 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_api::{Code, Status};
+use plumb_core::object::Manifest;
 use plumb_core::text::without_logins;
 use plumb_crd::Application;
 use serde_json::{Value, json};
 
-use super::resource::masks;
+use super::mask::masks_for;
 use crate::call::{Answer, Call};
 use crate::random::hex;
 
@@ -92,12 +93,15 @@ fn archive(call: &Call) -> Result<Vec<u8>, Status> {
 pub(super) async fn manifests_with_files(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?.typed()?;
     let archive = archive(&call)?;
-    let rendered = call.leader()?.render_files(app, archive).await;
+    let rendered = call.leader()?.render_files(app.clone(), archive).await;
     let rendered = rendered.map_err(|why| unreadable(&format!("cannot generate manifests: {why}")))?;
-    let masks = masks(&call);
-    let texts = rendered.into_iter().map(|text| match serde_json::from_str(&text) {
-        Ok(object) => masks.hide(object).to_string(),
-        Err(_) => "{}".to_owned(),
+    let read = |text: &String| Manifest::new(serde_json::from_str(text).ok()?).ok();
+    let objects: Vec<Option<Manifest>> = rendered.iter().map(read).collect();
+    let kinds = objects.iter().flatten().map(Manifest::gvk).collect();
+    let masks = masks_for(&call, &app, kinds, &objects.iter().flatten().collect::<Vec<_>>()).await?;
+    let texts = objects.into_iter().map(|object| match object {
+        Some(object) => masks.hide(object.into_value()).to_string(),
+        None => "{}".to_owned(),
     });
     Ok(Answer::One(json!({"manifests": texts.collect::<Vec<_>>()})))
 }

@@ -11,7 +11,8 @@ use plumb_crd::application::ResourceStatus;
 use plumb_kube::{ApplyOptions, ClusterClient};
 use serde_json::{Value, json};
 
-use super::resource::{client_of, masks, without_managed_fields};
+use super::mask::masks_for;
+use super::resource::{client_of, without_managed_fields};
 use crate::backend::of_api;
 use crate::call::{Answer, Call};
 
@@ -31,23 +32,25 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
     let typed = app.typed()?;
     let pairs = pairs(&call, &typed)?;
-    let masks = masks(&call);
     let leader = call.leader()?;
     let (client, runtime) = client_of(&call, app)?;
     let mut items = Vec::new();
     let mut is_modified = false;
     for Pair { key, target, is_managed } in pairs {
         // What the cluster has counts, not what the caller says that it has.
-        let live =
-            leader.live(&typed, &key, false).await.map_err(Status::unavailable)?.map(Manifest::into_value);
+        let live = leader.live(&typed, &key, false).await.map_err(Status::unavailable)?;
         if live.is_some() && !is_managed {
             // Whoever may see one app of a project may not see the objects of the others.
             return Err(Status::denied());
         }
+        let kinds = target.iter().chain(&live).map(Manifest::gvk).collect();
+        let masks = masks_for(&call, &typed, kinds, &[]).await?;
+        let live = live.map(Manifest::into_value);
         let client = client.clone();
         let predicted = match target {
             None => None,
             Some(target) => {
+                let gvk = target.gvk();
                 let target = without_guesses(target, live.as_ref());
                 let is_new = live.is_none();
                 let tried = target.clone();
@@ -57,6 +60,9 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
                     Ok(run) => Some(run.into_value()),
                     // Its values are masked, so the API server may refuse it, and its error may quote them.
                     Err(_) if key.group.is_empty() && key.kind == "Secret" => Some(target.into_value()),
+                    Err(status) if masks.covers(&gvk) => {
+                        return Err(Status::new(status.code, format!("cannot try the {}", gvk.kind)));
+                    }
                     Err(status) => return Err(status),
                 }
             }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, links, logs,
-    notification, operation, project, repository, resource, revision, server_side_diff, tree, watch,
+    notification, operation, project, report, repository, resource, revision, server_side_diff, tree, watch,
 };
 use crate::call::{Answer, Call};
 
@@ -223,6 +223,9 @@ static HANDLERS: &[Handler] = handlers! {
         "Get" reads Access::On("gpgkeys", "get", nothing) => gpg_key::get;
         "Create" writes Access::On("gpgkeys", "create", nothing) => gpg_key::create;
         "Delete" writes Access::On("gpgkeys", "delete", nothing) => gpg_key::delete;
+    }
+    "plumb.ReportService" {
+        "List" reads Access::Shows => report::list;
     }
     "notification.NotificationService" {
         "ListTriggers" reads Access::Login => notification::triggers;

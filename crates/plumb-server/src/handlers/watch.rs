@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_api::Status;
-use plumb_crd::Application;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
 use super::app_read::{AppFilter, may_get};
 use crate::app_feed::{AppEvent, Item};
-use crate::call::{Answer, Call, project_of};
+use crate::call::{Answer, Call};
 
 /// How many messages wait for a reader.
 const WAITING: usize = 64;
@@ -85,7 +84,8 @@ fn concerns(call: &Call, filter: &AppFilter, since: Option<u64>, event: &AppEven
     if since.zip(version).is_some_and(|(since, version)| version < since) {
         return false;
     }
-    let Ok(typed) = Application::from_json(app) else { return false };
-    filter.matches(&typed, call.namespace())
-        && may_get(call, text("/metadata/namespace"), text("/metadata/name"), &project_of(app))
+    let Some(typed) = &event.typed else { return false };
+    let metadata = &typed.metadata;
+    filter.matches(typed, call.namespace())
+        && may_get(call, &metadata.namespace, &metadata.name, typed.project())
 }

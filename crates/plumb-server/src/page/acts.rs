@@ -145,7 +145,7 @@ pub(super) async fn act(
         Answer::One(_) => {
             Ok(Acted::Done(json!({"done": asked.verb.name(), "app": [asked.app.namespace, asked.app.name]})))
         }
-        Answer::Stream(_) => Err(Status::new(Code::Internal, "an act gave a stream")),
+        Answer::Chosen(_) | Answer::Stream(_) => Err(Status::new(Code::Internal, "an act gave no object")),
     }
 }
 

@@ -25,11 +25,18 @@ pub(crate) struct Identity {
     pub(crate) username: String,
     /// A token for the client to go on with, if the one of the request ends soon.
     pub(crate) renewed: Option<String>,
+    /// True for a user with credentials of the cluster: Kubernetes decides what the user may do.
+    pub(crate) has_cluster: bool,
 }
 
 impl Identity {
     fn anonymous() -> Self {
-        Self { access: Caller::Anonymous, username: String::new(), renewed: None }
+        Self { access: Caller::Anonymous, username: String::new(), renewed: None, has_cluster: false }
+    }
+
+    /// A user who uses the handlers with credentials of the cluster.
+    pub(crate) fn with_cluster() -> Self {
+        Self { has_cluster: true, ..Self::anonymous() }
     }
 
     pub(crate) fn is_logged_in(&self) -> bool {
@@ -117,14 +124,19 @@ impl Sessions {
                 ));
             }
             let username = text("email").or_else(|| text("sub")).unwrap_or_default().to_owned();
-            return Ok(Identity { username, access: Caller::Claims(claims), renewed: None });
+            return Ok(Identity {
+                username,
+                access: Caller::Claims(claims),
+                renewed: None,
+                has_cluster: false,
+            });
         }
         let checked = self.check(&token, now);
         let checked = checked.map_err(|why| Status::unauthenticated(format!("invalid session: {why}")))?;
         let renewed = if checked.ends_soon(now) { self.renew(&checked.claims, now) } else { None };
         let claims = checked.claims;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(Identity { username: text("sub"), access: Caller::Claims(claims), renewed })
+        Ok(Identity { username: text("sub"), access: Caller::Claims(claims), renewed, has_cluster: false })
     }
 
     async fn check_sso(&self, token: &str, now: i64) -> Result<Map<String, Value>, String> {

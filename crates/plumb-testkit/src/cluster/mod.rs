@@ -15,6 +15,8 @@ mod start;
 
 pub use layout::Layout;
 pub use process::Process;
-pub use programs::{Programs, SealedSecretsPrograms, external_secrets_definitions};
+pub use programs::{
+    ClientProgram, Programs, SealedSecretsPrograms, external_secrets_definitions, kubeconform,
+};
 pub use registry::{Cluster, Condition, Phase, State, end_processes, find, list, stop, sweep};
 pub use start::{AttachedCluster, StartOptions, attach, attach_in, up};

@@ -100,6 +100,50 @@ impl SealedSecretsPrograms {
     }
 }
 
+/// A program that plumb is tested against only where a run asks for it: it takes minutes to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientProgram {
+    /// Argo CD's own command line, unmodified.
+    Argocd,
+    /// A certified OpenID provider.
+    OidcProvider,
+}
+
+impl ClientProgram {
+    /// The variable with which tests find the program.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Argocd => "PLUMB_ARGOCD",
+            Self::OidcProvider => "PLUMB_OIDC_PROVIDER",
+        }
+    }
+
+    /// Builds it if it is missing, and returns where it is.
+    pub fn ensure(self, layout: &Layout, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+        let (name, package, own_code) = match self {
+            Self::Argocd => ("argocd", "github.com/argoproj/argo-cd/v3/cmd", false),
+            Self::OidcProvider => ("oidc-provider", ".", true),
+        };
+        let directory = Layout::tool(name);
+        let go = requirements::check(&directory)?;
+        let recipe = Recipe { name, directory, package, linker_flags: String::new(), own_code };
+        compile::ensure(layout, &go, &recipe, progress)
+    }
+}
+
+/// The program that checks manifests against JSON schemas: the user's own if on the `PATH`, else built on first use.
+pub fn kubeconform(layout: &Layout, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+    const NAME: &str = "kubeconform";
+    if let Some(path) = layout.on_path(NAME) {
+        return Ok(path);
+    }
+    let directory = Layout::tool(NAME);
+    let go = requirements::check(&directory)?;
+    let package = "github.com/yannh/kubeconform/cmd/kubeconform";
+    let recipe = Recipe { name: NAME, directory, package, linker_flags: String::new(), own_code: false };
+    compile::ensure(layout, &go, &recipe, progress)
+}
+
 /// The folder with the definitions of the pinned release of External Secrets. Fetched on first use.
 pub fn external_secrets_definitions() -> Result<PathBuf> {
     let module =

@@ -8,6 +8,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
 use crate::prompt;
+use crate::remote::query::part;
 use crate::remote::{Api, Flags};
 
 /// Accounts of the API server: what they may do, their tokens and passwords. Needs `plumb login`.
@@ -46,6 +47,9 @@ enum Command {
         /// Name of the account [default: your own].
         #[arg(long, short = 'a')]
         account: Option<String>,
+        /// Output format.
+        #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+        output: Format,
     },
     /// Show who you are.
     ///
@@ -106,15 +110,8 @@ async fn name_of(api: &Api, given: Option<&String>) -> Result<String, CommandErr
     }
 }
 
-/// A value as part of a path.
-fn part(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let letter = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(letter).collect()
-}
-
 pub(crate) async fn run(context: &Context, args: &Args, flags: &Flags) -> Result<ExitCode, CommandError> {
-    let api = Api::of(flags)?;
+    let api = if context.connection.is_core() { context.api().await? } else { Api::of(flags)? };
     match &args.command {
         Command::CanI { action, resource, object } => {
             let object: Vec<String> = object.split('/').map(part).collect();
@@ -124,9 +121,13 @@ pub(crate) async fn run(context: &Context, args: &Args, flags: &Flags) -> Result
             context.out.print(text(&answer, "value"));
         }
         Command::List { output } => list(context, &api, *output).await?,
-        Command::Get { account } => {
+        Command::Get { account, output } => {
             let name = name_of(&api, account.as_ref()).await?;
-            show(context, &api.get(&format!("/api/v1/account/{}", part(&name))).await?);
+            let account = api.get(&format!("/api/v1/account/{}", part(&name))).await?;
+            match output {
+                Format::Json | Format::Yaml => context.out.object(*output, &account)?,
+                Format::Wide | Format::Name => show(context, &account),
+            }
         }
         Command::GetUserInfo { output } => user_info(context, &api, *output).await?,
         Command::GenerateToken { account, expires_in, id } => {

@@ -9,15 +9,18 @@ use plumb_core::drift::{DriftClass, Finding};
 use plumb_core::object::ObjectKey;
 use plumb_core::text::one_line;
 use plumb_core::tracking::{Adoption, TrackingSettings, adoption};
+use plumb_crd::drift_report::DriftFinding;
 use plumb_crd::settings::{ConfigData, Settings};
-use plumb_crd::to_app;
+use plumb_crd::{Wire, to_app};
 use plumb_kube::{ClusterClient, Patch, Target};
+use serde_json::{Value, json};
 
 use crate::context::{Context, change};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::facts::{JudgeArgs, Known, known};
 use crate::kinds;
+use crate::output::Format;
 use crate::prompt::confirm;
 use crate::render_here::RenderArgs;
 use crate::select::app;
@@ -43,6 +46,9 @@ pub(crate) struct Args {
     /// Do not ask.
     #[arg(long, short = 'y')]
     yes: bool,
+    /// Output format of a dry run: wide, json or yaml.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide, requires = "dry_run")]
+    output: Format,
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
@@ -57,7 +63,7 @@ struct Candidate {
     app: AppId,
     target: Target,
     key: ObjectKey,
-    patch: serde_json::Value,
+    patch: Value,
     finding: Finding,
 }
 
@@ -79,6 +85,10 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     let client = context.client_of_all_kinds().await?;
     let (candidates, n_refused) = candidates(context, &client, &known, &filter).await?;
+    if matches!(args.output, Format::Json | Format::Yaml) {
+        context.out.object(args.output, &candidates.iter().map(data).collect())?;
+        return Ok(if n_refused > 0 { ExitCode::No } else { ExitCode::Success });
+    }
     if candidates.is_empty() {
         context.out.note("nothing to adopt");
         return Ok(if n_refused > 0 { ExitCode::No } else { ExitCode::Success });
@@ -179,6 +189,15 @@ async fn tracking(context: &Context, client: &ClusterClient) -> Result<TrackingS
     let data: ConfigData =
         entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
     Ok(Settings::read(&data, &ConfigData::new()).0.tracking)
+}
+
+/// The same for programs: the finding as a `DriftReport` has it.
+fn data(candidate: &Candidate) -> Value {
+    let app = &candidate.app;
+    json!({
+        "application": {"namespace": app.namespace, "name": app.name},
+        "finding": DriftFinding::of(&candidate.finding).write(),
+    })
 }
 
 /// The object, and where it differs from Git.

@@ -1,8 +1,11 @@
 //! `plumb context`
 
+use serde_json::json;
+
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::output::Format;
 use crate::remote::Flags;
 
 /// List the logins at API servers, or switch to another.
@@ -12,6 +15,9 @@ use crate::remote::Flags;
 pub(crate) struct Args {
     /// The context to switch to.
     context: Option<String>,
+    /// Output format of the list: wide, name, json or yaml.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide, conflicts_with = "context")]
+    output: Format,
 }
 
 pub(crate) fn run(context: &Context, args: &Args, flags: &Flags) -> Result<ExitCode, CommandError> {
@@ -26,13 +32,21 @@ pub(crate) fn run(context: &Context, args: &Args, flags: &Flags) -> Result<ExitC
         return Ok(ExitCode::Success);
     }
     let current = file.current().to_owned();
-    let rows: Vec<Vec<String>> = file
-        .contexts()
-        .into_iter()
-        .map(|(name, server)| {
-            vec![if name == current { "*".to_owned() } else { String::new() }, name, server]
-        })
-        .collect();
-    context.out.table(&["CURRENT", "NAME", "SERVER"], &rows);
+    let contexts = file.contexts();
+    match args.output {
+        Format::Wide => {
+            let mark = |name: &str| if name == current { "*".to_owned() } else { String::new() };
+            let rows: Vec<Vec<String>> =
+                contexts.into_iter().map(|(name, server)| vec![mark(&name), name, server]).collect();
+            context.out.table(&["CURRENT", "NAME", "SERVER"], &rows);
+        }
+        Format::Name => contexts.iter().for_each(|(name, _)| context.out.print(name)),
+        Format::Json | Format::Yaml => {
+            let data = contexts
+                .iter()
+                .map(|(name, server)| json!({"name": name, "server": server, "current": *name == current}));
+            context.out.object(args.output, &data.collect())?;
+        }
+    }
     Ok(ExitCode::Success)
 }

@@ -12,6 +12,9 @@ use plumb_kube::{Connection, ExecPlugins};
 use plumb_web::{ApiOptions, ApiStart, PageMode, Server, Side, Transport};
 use tokio::io::AsyncReadExt;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::bootstrap;
 use crate::config;
@@ -114,6 +117,10 @@ pub(crate) struct Args {
     /// What to log, such as `info` or `plumb_engine=debug`.
     #[arg(long, env = "PLUMB_LOG", default_value = "info")]
     log_level: String,
+    /// Send traces to the OpenTelemetry collector at this address (OTLP over HTTP), such as http://127.0.0.1:4318.
+    #[cfg(feature = "traces")]
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    traces_endpoint: Option<String>,
     /// Stop when stdin closes, so that plumb ends with the program that started it.
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
@@ -166,7 +173,7 @@ enum LogFormat {
 }
 
 pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, CommandError> {
-    start_logging(&args)?;
+    let _logging = start_logging(&args)?;
     let place = if context.connection.is_in_cluster() { RunsIn::Cluster } else { RunsIn::Workstation };
     let wanted = [
         ListenerArgs {
@@ -267,7 +274,23 @@ fn namespaces(patterns: &[String]) -> Result<Vec<Glob>, CommandError> {
         .collect()
 }
 
-fn start_logging(args: &Args) -> Result<(), CommandError> {
+/// Sends the last traces when it is dropped.
+struct Logging {
+    #[cfg(feature = "traces")]
+    traces: Option<plumb_traces::Traces>,
+}
+
+#[cfg(feature = "traces")]
+impl Drop for Logging {
+    fn drop(&mut self) {
+        if let Some(traces) = &self.traces {
+            // Other threads go on meanwhile: they send.
+            tokio::task::block_in_place(|| traces.stop());
+        }
+    }
+}
+
+fn start_logging(args: &Args) -> Result<Logging, CommandError> {
     let filter = tracing_subscriber::EnvFilter::try_new(&args.log_level).map_err(|error| {
         CommandError::because(format!("read --log-level {}", args.log_level), error)
             .hint("try `info` or `plumb_engine=debug`")
@@ -279,16 +302,30 @@ fn start_logging(args: &Args) -> Result<(), CommandError> {
         LogFormat::Text if is_terminal => LogStyle::Coloured,
         LogFormat::Text => LogStyle::Plain,
     };
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(LogWriter(style))
         .with_ansi(is_terminal)
         .with_target(false);
-    match args.log_format {
-        LogFormat::Text => lines.init(),
-        LogFormat::Json => lines.json().init(),
+    let lines = match args.log_format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
+    };
+    let registry = tracing_subscriber::registry().with(lines.with_filter(filter));
+    #[cfg(feature = "traces")]
+    if let Some(endpoint) = &args.traces_endpoint {
+        let (layer, traces) = plumb_traces::layer(endpoint).map_err(|error| {
+            CommandError::because(format!("send traces to {endpoint}"), error)
+                .hint("try --traces-endpoint http://127.0.0.1:4318")
+                .exit(ExitCode::Usage)
+        })?;
+        registry.with(layer).init();
+        return Ok(Logging { traces: Some(traces) });
     }
-    Ok(())
+    registry.init();
+    Ok(Logging {
+        #[cfg(feature = "traces")]
+        traces: None,
+    })
 }
 
 /// The error of an engine that cannot run, with a hint.

@@ -9,16 +9,17 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
 
-/// Print the JSON schema of a kind, for editors and for checks in CI.
+/// Print the JSON schema of a kind, of plugins or of settings, for editors and for checks in CI.
 ///
 /// Editors with a YAML language server use it by a comment in the first line of a file:
 /// `# yaml-language-server: $schema=application.json`. `plumb schema --to DIR` writes a file per kind, named as kubeconform
 /// looks for them (`{{ .ResourceKind }}_{{ .ResourceAPIVersion }}.json`).
 ///
-/// Examples: `plumb schema application`, `plumb schema --to schemas`
+/// Examples: `plumb schema application`, `plumb schema settings`, `plumb schema --to schemas`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// `application`, `appproject`, `applicationset` or `driftreport`.
+    /// `application`, `appproject`, `applicationset`, `driftreport`, `plugin` (a text in the ConfigMap `plumb-plugins`) or
+    /// `settings` (`argocd-cm` and `argocd-cmd-params-cm`).
     #[arg(value_name = "KIND", required_unless_present = "to", conflicts_with = "to")]
     kind: Option<String>,
     /// Write the schemas of all kinds into this directory.
@@ -30,11 +31,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     if let Some(folder) = &args.to {
         let cannot = |error| CommandError::because(format!("write to {}", folder.display()), error);
         std::fs::create_dir_all(folder).map_err(cannot)?;
-        for kind in schema_kinds() {
+        for (kind, version) in schema_kinds() {
             let schema = json_schema(&kind).unwrap_or_default();
             let text = serde_json::to_string_pretty(&schema)
                 .map_err(|error| CommandError::because("write JSON", error))?;
-            let file = folder.join(format!("{}_v1alpha1.json", kind.to_lowercase()));
+            let file = folder.join(format!("{}_{version}.json", kind.to_lowercase()));
             std::fs::write(&file, text).map_err(cannot)?;
             context.out.note(&format!("{} written", file.display()));
         }
@@ -43,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandErr
     let kind = args.kind.as_deref().unwrap_or_default();
     let schema = json_schema(kind).ok_or_else(|| {
         CommandError::usage(format!("there is no schema of `{kind}`"))
-            .hint(format!("use one of {}", schema_kinds().join(", ")))
+            .hint("use one of application, appproject, applicationset, driftreport, plugin, settings")
     })?;
     context.out.object(Format::Json, &schema)?;
     Ok(ExitCode::Success)

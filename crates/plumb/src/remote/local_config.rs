@@ -74,6 +74,14 @@ impl LocalConfig {
         self.value["current-context"].as_str().unwrap_or_default()
     }
 
+    /// True if the current context names a server. `argocd login --core` notes one that is none.
+    pub(crate) fn is_logged_in(&self) -> bool {
+        let context = self.named("contexts", "name", self.current());
+        let server = context.and_then(|context| context["server"].as_str()).unwrap_or_default();
+        let is_core = self.named("servers", "server", server).is_some_and(|known| known["core"] == true);
+        !server.is_empty() && !is_core
+    }
+
     /// Name and server of all contexts.
     pub(crate) fn contexts(&self) -> Vec<(String, String)> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,7 +1,13 @@
-//! Argo CD's API, for users without credentials of the cluster: the file with logins, and requests.
+//! Argo CD's API, for users without credentials of the cluster: the file with logins, requests, and the API in the shape
+//! of a Kubernetes API server.
 
 mod local_config;
+pub(crate) mod query;
 mod api;
+mod choice;
+mod kubernetes;
 
 pub(crate) use api::{Api, Flags};
+pub(crate) use choice::{Choice, choose};
+pub(crate) use kubernetes::Door;
 pub(crate) use local_config::KnownServer;

@@ -19,6 +19,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Registered {
     pub(crate) cluster: ClusterSecret,
     pub(crate) secret: Option<Manifest>,
+    /// The version of the cluster or why it cannot be reached, where a server tells it.
+    pub(crate) state: Option<Result<String, String>>,
 }
 
 impl Registered {
@@ -43,7 +45,10 @@ pub(crate) async fn registered(
     let mut clusters = Vec::new();
     for (data, object) in list(context, client, "cluster").await? {
         match ClusterSecret::read(&data) {
-            Ok(cluster) => clusters.push(Registered { cluster, secret: Some(object) }),
+            Ok(cluster) => {
+                let state = state(object.value());
+                clusters.push(Registered { cluster, secret: Some(object), state });
+            }
             Err(why) => {
                 context.out.note(&format!("warning: cannot read secret {}: {why}", data.metadata.name));
             }
@@ -52,9 +57,21 @@ pub(crate) async fn registered(
     clusters.sort_by(|one, other| one.cluster.name.cmp(&other.cluster.name));
     let is_home = |registered: &Registered| registered.cluster.server == ClusterRef::IN_CLUSTER_SERVER;
     if !clusters.iter().any(is_home) {
-        clusters.push(Registered { cluster: home(), secret: None });
+        clusters.push(Registered { cluster: home(), secret: None, state: None });
     }
     Ok(clusters)
+}
+
+/// The state of the connection, which a server shows beside the fields of the Secret.
+fn state(secret: &Value) -> Option<Result<String, String>> {
+    let shown = secret.get("connectionState")?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let version = text(&secret["serverVersion"]);
+    Some(match shown["status"].as_str() {
+        Some("Failed") => Err(text(&shown["message"])),
+        _ if version.is_empty() => Err("the server is not connected to it".to_owned()),
+        _ => Ok(version.trim_start_matches('v').to_owned()),
+    })
 }
 
 /// The cluster that plumb runs in. It is always there.

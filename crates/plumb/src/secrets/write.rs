@@ -1,16 +1,13 @@
 //! Reading and writing the Secrets that register clusters and repositories.
 
 use plumb_core::object::Manifest;
-use plumb_crd::settings::SecretData;
+use plumb_crd::settings::{SECRET_TYPE, SecretData};
 use plumb_kube::{ClusterClient, Selection, Target};
 use serde_json::{Map, Value, json};
 
 use crate::context::{Context, change, create};
 use crate::error::CommandError;
 use crate::kinds;
-
-/// The label with the type of a Secret: `cluster`, `repository`, …
-pub(super) const TYPE_LABEL: &str = "argocd.argoproj.io/secret-type";
 
 /// All Secrets of a type, parsed and as objects.
 pub(crate) async fn list(
@@ -29,7 +26,7 @@ pub(crate) async fn list(
 pub(crate) fn selection(context: &Context, secret_type: &str) -> Selection {
     Selection {
         namespace: Some(context.namespace().to_owned()),
-        labels: Some(format!("{TYPE_LABEL}={secret_type}")),
+        labels: Some(format!("{SECRET_TYPE}={secret_type}")),
         fields: None,
     }
 }
@@ -51,7 +48,7 @@ pub(crate) async fn write(
         .await
         .map_err(|error| CommandError::api(format!("read secret {}", target.name), error))?;
     let mut labels = Map::new();
-    labels.insert(TYPE_LABEL.to_owned(), json!(secret.secret_type));
+    labels.insert(SECRET_TYPE.to_owned(), json!(secret.secret_type));
     labels.extend(secret.labels);
     let mut annotations = Map::new();
     annotations.insert("managed-by".to_owned(), json!("argocd.argoproj.io"));
@@ -99,23 +96,4 @@ pub(crate) struct NewSecret<'a> {
     pub(crate) labels: Map<String, Value>,
     pub(crate) annotations: Map<String, Value>,
     pub(crate) values: Map<String, Value>,
-}
-
-/// The 32-bit FNV-1a hash that Argo CD puts into the names of these Secrets.
-pub(crate) fn fnv1a(texts: &[&str]) -> u32 {
-    let bytes = texts.iter().flat_map(|text| text.bytes());
-    bytes.fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hashes_are_those_of_argo_cd() {
-        // The published test vectors of FNV-1a.
-        assert_eq!(fnv1a(&[""]), 0x811c_9dc5);
-        assert_eq!(fnv1a(&["a"]), 0xe40c_292c);
-        assert_eq!(fnv1a(&["foo", "bar"]), 0xbf9c_f968);
-    }
 }

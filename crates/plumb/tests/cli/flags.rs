@@ -11,26 +11,28 @@ use crate::golden::Said;
 enum Fate {
     /// It works as in argocd; other tests check that.
     Works,
+    /// It works, and makes the command look for a server.
+    Remote,
     /// The command fails with exit code 2 and a reason.
     Refused,
 }
 
-use Fate::{Refused, Works};
+use Fate::{Refused, Remote, Works};
 
 /// Flags of every command.
 const GLOBAL: &[(&str, Fate)] = &[
     ("--core", Works),
     ("--kube-context x", Works),
-    ("--server x", Refused),
-    ("--auth-token x", Refused),
-    ("--grpc-web", Refused),
-    ("--grpc-web-root-path x", Refused),
-    ("--insecure", Refused),
-    ("--plaintext", Refused),
+    ("--server 127.0.0.1:1", Remote),
+    ("--auth-token x", Remote),
+    ("--grpc-web", Works),
+    ("--grpc-web-root-path x", Works),
+    ("--insecure", Works),
+    ("--plaintext", Works),
     ("--port-forward", Refused),
     ("--port-forward-namespace x", Refused),
-    ("--argocd-context x", Refused),
-    ("--config x", Refused),
+    ("--argocd-context x", Remote),
+    ("--config x", Works),
     ("--header a=b", Refused),
     ("-H a=b", Refused),
     ("--http-retry-max 3", Refused),
@@ -328,6 +330,10 @@ fn every_flag_works_or_is_refused_with_a_reason() -> Result<()> {
         // With a flag that works, the command fails only because it finds no cluster.
         let is_as_told = match fate {
             Works => said.code == 20 && said.stderr.contains("no kubeconfig found") || is_about_files(&said),
+            Remote => {
+                let reasons = ["no server is known", "cannot ask https://127.0.0.1:1"];
+                said.code == 20 && reasons.iter().any(|reason| said.stderr.contains(reason))
+            }
             Refused => said.code == 2 && said.stderr.contains(" is not accepted: "),
         };
         if !is_as_told {
@@ -363,14 +369,7 @@ fn is_about_files(said: &Said) -> bool {
 
 #[test]
 fn unsupported_commands_say_what_to_use_instead() -> Result<()> {
-    for line in [
-        "relogin",
-        "cert list",
-        "gpg list",
-        "repocreds list",
-        "configure --prompts-enabled=true",
-        "relogin --help",
-    ] {
+    for line in ["relogin", "configure --prompts-enabled=true", "relogin --help"] {
         let said = without_cluster(line)?;
         let is_plain = said.stderr.starts_with("error: command ") && said.stderr.contains("\nhint: ");
         assert!(said.code == 2 && is_plain, "{line}: exit {}, {}", said.code, said.stderr);

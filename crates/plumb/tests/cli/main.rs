@@ -16,6 +16,7 @@ mod logs;
 mod offline;
 mod pauses;
 mod plan;
+mod readme;
 mod registry;
 mod rollback;
 mod runbooks;

@@ -121,19 +121,20 @@ fn ended(child: Child) -> Result<std::process::Output> {
     Ok(output?)
 }
 
-/// Splits a line into words; single quotes keep blanks together.
-fn words(line: &str) -> Vec<String> {
+/// Splits a line into words; quotes keep blanks together.
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
-    let mut quoted = false;
+    let mut quote: Option<char> = None;
     for c in line.chars() {
-        match c {
-            '\'' => {
-                quoted = !quoted;
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
                 word.get_or_insert_default();
             }
-            ' ' if !quoted => words.extend(word.take()),
-            c => word.get_or_insert_default().push(c),
+            (None, ' ') => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);

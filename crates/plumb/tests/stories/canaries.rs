@@ -11,18 +11,22 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use plumb_testkit::objects;
 use serde_json::{Map, Value, json};
 
+use crate::canary_places::{self, Asked, without_spec};
 use crate::outside::{get, http};
+use crate::server::admin;
 use crate::stage::Stage;
 
 /// How many, by place. They are a thousand together.
 const IN_GIT: usize = 500;
-const EDITED: usize = 150;
+const EDITED: usize = 100;
 const IN_ANNOTATIONS: usize = 100;
 const IN_CUSTOM_RESOURCES: usize = 100;
 const IN_VALUES: usize = 60;
 const IN_ADDRESSES: usize = 20;
 const IN_PLUGINS: usize = 20;
 const IN_REQUESTS: usize = 50;
+const IN_SETTINGS: usize = 30;
+const IN_SESSIONS: usize = 20;
 const PER_SECRET: usize = 25;
 /// Every look is at so many bytes.
 const WINDOW: usize = 16;
@@ -184,6 +188,8 @@ async fn said(stage: &Stage) -> Result<Vec<(String, String)>> {
     let mut said = vec![("the log".to_owned(), stage.log()?)];
     for (version, kind) in [
         ("argoproj.io/v1alpha1", "Application"),
+        ("argoproj.io/v1alpha1", "ApplicationSet"),
+        ("argoproj.io/v1alpha1", "AppProject"),
         ("plumb.dev/v1alpha1", "DriftReport"),
         ("v1", "Event"),
         ("v1", "ConfigMap"),
@@ -244,21 +250,6 @@ async fn said(stage: &Stage) -> Result<Vec<(String, String)>> {
     Ok(said)
 }
 
-/// What the user wrote is the user's: the spec, and the copies of it in the status of the same object, which Argo CD's
-/// clients compare with it.
-fn without_spec(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            for copy in ["spec", "source", "sources", "comparedTo"] {
-                map.remove(copy);
-            }
-            map.values_mut().for_each(without_spec);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_spec),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
 /// Every file below a folder, and whether only its owner can get at it: by its own mode, or by that of a folder on the
 /// way. The folder of the test itself does not count.
 fn files(folder: &Path, is_closed: bool, found: &mut Vec<(String, Vec<u8>, bool)>) -> Result<()> {
@@ -283,7 +274,8 @@ fn files(folder: &Path, is_closed: bool, found: &mut Vec<(String, Vec<u8>, bool)
 async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
     let (mut canaries, mut of_git) = (Canaries::new(), Canaries::new());
     let mut stage = Stage::bare().await?;
-    stage.arguments.push("--log-level=trace".to_owned());
+    stage.arguments.extend(["--log-level=trace".to_owned(), "--insecure".to_owned()]);
+    stage.serves = true;
     stage.begin().await?;
     let fields = format!("{GROUP}/Vault: [/spec/note]");
     let masks = [
@@ -338,11 +330,36 @@ async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
     stage.finding(&all, "Secret", "s0", "LiveEdit").await?;
     stage.repo.remove(&["app/s19.yaml"])?;
     stage.refresh(&all).await?;
-    let answers = requests(&stage, &mut canaries).await?;
+    let mut answers = requests(&stage, &mut canaries).await?;
+    let admin = admin(&stage).await?;
+    canary_places::plant_settings(&stage, || canaries.hatch_plain(), IN_SETTINGS).await?;
+    for name in ["thousand-private", "thousand-away"] {
+        stage.place.wait(&stage.application_named(name), "has a condition", has_condition).await?;
+    }
+    answers.extend(canary_places::sessions(&admin, || canaries.hatch_plain(), IN_SESSIONS).await?);
     ensure!(canaries.n + of_git.n == 1000, "{} and {} values", canaries.n, of_git.n);
 
     let mut everything = said(&stage).await?;
     everything.extend(answers);
+    let apps = [
+        "thousand",
+        "thousand-charted",
+        "thousand-broken",
+        "thousand-elsewhere",
+        "thousand-plugin",
+        "thousand-private",
+        "thousand-away",
+    ];
+    let asked = Asked {
+        apps: &apps,
+        with_objects: "thousand",
+        objects: &[("", "v1", "Secret", "s0"), (GROUP, "v1", "Vault", "v0"), (GROUP, "v1", "Vault", "v1")],
+    };
+    everything.extend(canary_places::api(&stage, &admin, &asked).await?);
+    everything.extend(canary_places::page(&stage, &admin, &asked).await?);
+    everything.extend(canary_places::assistant(&stage, &asked)?);
+    everything.extend(canary_places::commands(&stage)?);
+    everything.push(("the log at the end".to_owned(), stage.log()?));
     for (place, said) in &everything {
         canaries.check(place, said.as_bytes())?;
         of_git.check(place, said.as_bytes())?;

@@ -1,9 +1,12 @@
 //! `ExternalSecrets` under the operator's real definitions: what the API server adds means nothing, what somebody changes
-//! counts, and health is what the operator says. The operator itself does not run here.
+//! counts, and health is what the operator says. In the first story the operator is played, in the second one it runs.
 
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plumb_core::yaml::{Limits, parse_documents};
 use plumb_testkit::cluster::external_secrets_definitions;
 use plumb_testkit::{another_cluster, objects, wait};
@@ -60,10 +63,10 @@ fn slowed(name: &str) -> Value {
     external
 }
 
-#[tokio::test]
-async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Result<()> {
+/// A stage whose cluster has the kinds.
+async fn stage() -> Result<Stage> {
     let cluster = tokio::task::spawn_blocking(another_cluster).await??;
-    let mut stage = Stage::bare_in(cluster).await?;
+    let stage = Stage::bare_in(cluster).await?;
     let folder = tokio::task::spawn_blocking(external_secrets_definitions).await??;
     for kind in ["externalsecrets", "secretstores"] {
         let file = folder.join(format!("external-secrets.io_{kind}.yaml"));
@@ -82,6 +85,12 @@ async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Resu
             && stage.place.list("external-secrets.io/v1", "SecretStore", "").await.is_ok()
     };
     wait::until_seen(Duration::from_mins(1), "the kinds are served", served, |done| *done).await?;
+    Ok(stage)
+}
+
+#[tokio::test]
+async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Result<()> {
+    let mut stage = stage().await?;
     stage.begin().await?;
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[store(), external_secret()]))])?;
     let app =
@@ -134,5 +143,89 @@ async fn the_defaults_of_external_secrets_mean_nothing_and_edits_count() -> Resu
     let finding = stage.finding(&slow, "ExternalSecret", "slow", "AdmissionMutated").await?;
     ensure!(finding["counts"] == false && finding.to_string().contains("refreshInterval"), "{finding}");
     stage.until_sync(&slow, "Synced").await?;
+    Ok(())
+}
+
+/// The operator for one namespace. It ends with this value, and with this process.
+struct Operator(Child);
+
+impl Operator {
+    #[expect(clippy::disallowed_methods, reason = "where the program is, is chosen outside")]
+    fn start(stage: &Stage) -> Result<Self> {
+        let program = std::env::var_os("PLUMB_EXTERNAL_SECRETS")
+            .context("PLUMB_EXTERNAL_SECRETS must name the program")?;
+        let child = Command::new(program)
+            .arg("--kubeconfig")
+            .arg(stage.place.kubeconfig())
+            .args(["--namespace", stage.place.name()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("start the External Secrets operator")?;
+        Ok(Self(child))
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        // It holds nothing that an orderly end would save.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the operator, which takes minutes to build: set PLUMB_EXTERNAL_SECRETS"]
+async fn the_operator_makes_the_secret_that_the_next_wave_needs() -> Result<()> {
+    const VALUE: &str = "a-value-of-the-store";
+    let mut stage = stage().await?;
+    stage.begin().await?;
+    let mut store = store();
+    store["spec"]["provider"]["fake"]["data"] = json!([{"key": "shop/db", "value": VALUE}]);
+    let mut external = external_secret();
+    if let Some(spec) = external["spec"].as_object_mut() {
+        spec.remove("dataFrom");
+    }
+    let mut web = objects::annotated(objects::deployment("web", 1), "argocd.argoproj.io/sync-wave", "1");
+    web["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!([{"secretRef": {"name": "db"}}]);
+    let commit = |external: &Value| {
+        let all = [store.clone(), external.clone(), web.clone()];
+        stage.repo.commit(&[("app/all.yaml", objects::manifests(&all))])
+    };
+    commit(&external)?;
+    let app =
+        stage.application("operated", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    let waits = |live: &Value| {
+        let message = live["status"]["operationState"]["message"].as_str().unwrap_or_default();
+        live["status"]["operationState"]["phase"] == "Running" && message.contains("ExternalSecret/db")
+    };
+    stage.place.wait(&app, "waits for the ExternalSecret", waits).await?;
+    ensure!(stage.place.get(&web).await?.is_none(), "the next wave did not wait");
+
+    let _operator = Operator::start(&stage)?;
+    stage.until_sync(&app, "Synced").await?;
+    let health = |live: &Value| live["status"]["health"]["status"].as_str().unwrap_or_default().to_owned();
+    let well = stage.place.wait(&app, "is Healthy", |live| health(live) == "Healthy").await?;
+    let secret = objects::secret("db", &[]);
+    let made = stage.place.get(&secret).await?.context("the Secret")?;
+    assert_eq!(made["data"]["password"], STANDARD.encode(VALUE));
+    let told = well.to_string() + &stage.log()?;
+    ensure!(!told.contains(VALUE) && !told.contains(&STANDARD.encode(VALUE)), "the value is told");
+    // The operator's own writes are no edits by hand, and the store is found.
+    let said = stage.plumb(&["doctor", "--secrets"])?;
+    ensure!(said.contains("nothing to do about the Secrets of 1 app"), "{said}");
+
+    // It writes again what somebody changes.
+    let patch = json!({"stringData": {"password": "wryneck"}});
+    stage.place.patch_as("kubectl-edit", &secret, &patch).await?;
+    let is_back = |live: &Value| live["data"]["password"] == STANDARD.encode(VALUE);
+    stage.place.wait(&secret, "is what the store has", is_back).await?;
+
+    // What the store does not have makes the app ill, with the operator's own words.
+    external["spec"]["data"][0]["remoteRef"]["key"] = json!("shop/none");
+    commit(&external)?;
+    let ill = stage.place.wait(&app, "is Degraded", |live| health(live) == "Degraded").await?;
+    ensure!(!ill.to_string().contains(VALUE), "{ill}");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use plumb_testkit::line::{Line, LineState};
 use plumb_testkit::{TestNamespace, another_cluster, objects, wait};
 use serde_json::{Value, json};
@@ -35,6 +35,13 @@ async fn elsewhere() -> Result<(TestNamespace, Line)> {
     Ok((place, line))
 }
 
+/// A workload with a Secret that is not in Git.
+fn uses_secret() -> Value {
+    let mut web = objects::deployment("web", 1);
+    web["spec"]["template"]["spec"]["containers"][0]["envFrom"] = json!([{"secretRef": {"name": "by-hand"}}]);
+    web
+}
+
 fn automated(app: &mut Value) {
     app["spec"]["syncPolicy"] = json!({"automated": {"prune": true, "selfHeal": true}});
 }
@@ -53,6 +60,7 @@ async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()
     stage.repo.commit(&[
         ("far/kept.yaml", objects::manifests(std::slice::from_ref(&kept))),
         ("far/leaving.yaml", objects::manifests(std::slice::from_ref(&leaving))),
+        ("far/web.yaml", objects::manifests(&[uses_secret()])),
         ("near/all.yaml", objects::manifests(std::slice::from_ref(&near_map))),
     ])?;
     let far = stage
@@ -73,6 +81,12 @@ async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()
     assert!(far_place.get(&kept).await?.is_some());
     assert!(stage.place.get(&kept).await?.is_none(), "it goes to the other cluster only");
 
+    // A Secret there that Git does not know is found from here.
+    far_place.apply(&objects::secret("by-hand", &[("password", "wryneck")])).await?;
+    let said = stage.plumb(&["doctor", "--secrets"])?;
+    ensure!(said.contains("CLUSTER east") && said.contains("by-hand (password)"), "{said}");
+    ensure!(!said.contains("wryneck"), "{said}");
+
     // What somebody edits there is seen and healed there.
     far_place.patch_as("a-person", &kept, &json!({"data": {"a": "edited"}})).await?;
     far_place.wait(&kept, "is healed", |live| live["data"]["a"] == "1").await?;
@@ -88,6 +102,9 @@ async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()
         };
         // A line that only falls silent is noticed by unanswered pings.
         stage.place.wait_within(Duration::from_mins(2), &far, "is known to be away", away).await?;
+
+        let said = stage.plumb_says(&["doctor", "--secrets", "--exit-code"])?;
+        ensure!(said.contains("CLUSTER east") && said.contains("not looked at: cannot reach"), "{said}");
 
         let address = stage.address("metrics and health").await?;
         let (_, text) = outside::get(address, "/metrics").await?;

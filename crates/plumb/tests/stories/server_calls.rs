@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
-use crate::server::{Client, admin, initial_password, served};
+use crate::server::{Client, admin, initial_password, login, served};
 use crate::stage::Stage;
 
 fn names(list: &Value) -> Vec<String> {
@@ -210,6 +210,16 @@ async fn a_replica_that_waits_answers_like_the_leader() -> Result<()> {
     let nobody = Client { address: waiting.address, token: String::new() };
     assert_eq!(nobody.send("GET", "/api/v1/applications", "", &Value::Null).await?.0, 401);
     ensure!(!standby.log()?.contains("eyJ"), "a token in the log");
+    // A session that ends at one replica has ended at the other, and failed logins count for both.
+    let cookie = format!("cookie: argocd.token={}\r\n", leader.token);
+    assert_eq!(leader.send("POST", "/auth/logout", &cookie, &Value::Null).await?.0, 303);
+    let ended = async || waiting.get("applications").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(Duration::from_secs(20), "the session has ended", ended, |code| *code == 401).await?;
+    for _ in 0..5 {
+        ensure!(login(waiting.address, "admin", "wrong").await?.is_err());
+    }
+    let password = initial_password(&stage).await?;
+    ensure!(login(leader.address, "admin", &password).await?.is_err(), "the name is locked everywhere");
     Ok(())
 }
 

@@ -181,3 +181,52 @@ async fn a_stranger_sends_no_large_requests() -> Result<()> {
     assert_eq!(code, 403, "{answer}");
     Ok(())
 }
+
+/// Requests that took more than they should have: each is refused, and no answer quotes a login or a script.
+#[tokio::test]
+async fn requests_of_earlier_attacks_are_refused() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let shop = stage.application("shop", |_| {}).await?;
+    stage.until_sync(&shop, "OutOfSync").await?;
+    let known = async || admin.get("applications/shop").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(Duration::from_secs(20), "the server knows the app", known, |code| *code == 200).await?;
+    // An object that is no part of the app (CVE-2022-24768, CVE-2022-1025).
+    let object = "kind=ConfigMap&group=&version=v1&resourceName=kube-root-ca.crt&namespace=kube-system";
+    let path = format!("applications/shop/resource?{object}");
+    for (method, body) in [("GET", Value::Null), ("DELETE", Value::Null), ("POST", json!("{}"))] {
+        let (code, said) = admin.call(method, &path, body).await?;
+        ensure!(code == 400, "{method}: {code} {said}");
+    }
+    // Only web addresses become links (CVE-2022-31035, CVE-2024-28175, CVE-2025-47933, CVE-2026-45738).
+    let mut app = stage.application_named("linked");
+    app["metadata"] = json!({"name": "linked",
+        "annotations": {"argocd.argoproj.io/managed-by-url": "javascript:alert(1)"}});
+    app["spec"] = json!({"project": "default", "source": {"repoURL": stage.repo.url(), "path": "app"},
+        "destination": {"server": "https://kubernetes.default.svc", "namespace": stage.place.name()}});
+    let (code, said) = admin.call("POST", "applications", app).await?;
+    ensure!(code == 400, "{code} {said}");
+    // The login in an address is in no error (CVE-2023-25163).
+    let address = "http%3A%2F%2Fuser%3As3cr3t-login%40127.0.0.1%3A1%2Fx.git";
+    let sent = json!("http://user:s3cr3t-login@127.0.0.1:1/x.git");
+    let (code, said) = admin.call("POST", &format!("repositories/{address}/validate"), sent).await?;
+    ensure!(code != 200 && !said.to_string().contains("s3cr3t-login"), "{code} {said}");
+    // Nothing of a request is part of a page (CVE-2021-23347, CVE-2022-31102, CVE-2022-24905).
+    for path in ["/auth/login?return_url=<script>x</script>", "/auth/callback?error=<script>x</script>"] {
+        let path = path.replace('<', "%3C").replace('>', "%3E");
+        let (_, head, body) = admin.send("GET", &path, "", &Value::Null).await?;
+        ensure!(!format!("{head}{body}").contains("<script>"), "{path}: {head}{body}");
+    }
+    // There is no terminal (CVE-2023-40025, CVE-2024-41666).
+    assert_eq!(admin.send("POST", "/terminal", "", &Value::Null).await?.0, 404);
+    // A cluster that does not exist looks like one that is hidden (CVE-2024-36106).
+    assert_eq!(admin.get("clusters/https%3A%2F%2Fnowhere").await?.0, 403);
+    // A change cannot move the identity of a cluster (CVE-2023-23947).
+    let far = json!({"server": "https://10.9.8.6", "name": "far", "config": {"bearerToken": "x"}});
+    assert_eq!(admin.call("POST", "clusters", far).await?.0, 200);
+    let moved = json!({"server": "https://10.9.8.5", "name": "moved", "config": {"bearerToken": "y"}});
+    let _ = admin.call("PUT", "clusters/https%3A%2F%2F10.9.8.6", moved).await?;
+    let shown = admin.get("clusters").await?.1.to_string();
+    ensure!(!shown.contains("10.9.8.5"), "{shown}");
+    Ok(())
+}

@@ -8,13 +8,14 @@ use plumb_crd::drift_report::DriftFinding;
 use plumb_engine::Judged;
 use serde_json::Value;
 
+use super::diff_data::{self, counts};
 use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::refresh::{Refresh, refresh};
 use crate::kinds;
-use crate::output::{Colour, Output};
+use crate::output::{Colour, Format, Output};
 use crate::render_here::{self, RenderArgs, RevisionOverride};
 use crate::secrets::mask::Masks;
 use crate::select::app::AppArg;
@@ -29,7 +30,7 @@ use crate::view::finding::indented;
 /// Exit code 0: no difference counts; 1 (or --diff-exit-code): at least one does; 20: error.
 ///
 /// Examples: `plumb app diff payments`, `plumb app diff payments --revision v1.2`,
-/// `plumb app diff payments --local deploy/payments`
+/// `plumb app diff payments --local deploy/payments`, `plumb app diff payments -o json`
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub(crate) struct Args {
@@ -50,6 +51,10 @@ pub(crate) struct Args {
     /// The exit code if a difference counts.
     #[arg(long, default_value_t = 1, value_name = "CODE")]
     diff_exit_code: u8,
+    /// Output format: wide, json or yaml. JSON and YAML have the findings as the app's `DriftReport` has them; with
+    /// --revision or --local also the values on both sides.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
     #[command(flatten)]
     revision_override: RevisionOverride,
     #[command(flatten)]
@@ -77,6 +82,10 @@ struct UnsupportedDiffFlags {
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     args.unsupported.refuse()?;
+    if args.revision_override.is_given() && context.door().is_some() {
+        return Err(CommandError::usage("--revision and --local compare on this machine, not through a server")
+            .hint("--core compares with the kubeconfig; `plumb app manifests APP --revision` prints another revision"));
+    }
     let client = context.client().await?;
     let (target, application) = args.app.read(context, &client).await?;
     if let Some(how) = Refresh::wanted(args.refresh, args.hard_refresh) {
@@ -101,9 +110,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         let all_kinds = context.client_of_all_kinds().await?;
         let there = cluster_of(context, &all_kinds, &application).await?;
         let masks = masks.with_passwords(&there, objects).await?;
-        let shown =
-            judged.values().filter(|object| show_judged(context.out, object, args.all, &masks)).count();
-        shown > 0 || !denied.is_empty()
+        if matches!(args.output, Format::Json | Format::Yaml) {
+            let data = diff_data::of_judged(&target, judged.values(), &denied, args.all, &masks);
+            context.out.object(args.output, &data)?;
+            judged.values().any(counts) || !denied.is_empty()
+        } else {
+            for object in judged.values() {
+                show_judged(context.out, object, args.all, &masks);
+            }
+            judged.values().any(counts) || !denied.is_empty()
+        }
     } else {
         let report =
             client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name).await.map_err(
@@ -114,7 +130,13 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             return Err(CommandError::new(format!("{} has not been reconciled yet", target.name))
                 .hint("is `plumb run` running for this namespace? --refresh waits for it"));
         }
-        show_report(context.out, &report.map(|report| report.findings).unwrap_or_default(), args.all)
+        let findings = report.map(|report| report.findings).unwrap_or_default();
+        if matches!(args.output, Format::Json | Format::Yaml) {
+            context.out.object(args.output, &diff_data::of_report(&target, &findings, args.all))?;
+        } else {
+            show_report(context.out, &findings, args.all);
+        }
+        findings.iter().any(|finding| finding.counts)
     };
     Ok(if counts && args.exit_code { ExitCode::AppSelection(args.diff_exit_code) } else { ExitCode::Success })
 }
@@ -145,8 +167,8 @@ impl UnsupportedDiffFlags {
     }
 }
 
-/// Prints the findings of the engine by object. Returns whether one counts.
-fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
+/// Prints the findings of the engine by object.
+fn show_report(out: Output, findings: &[DriftFinding], all: bool) {
     let mut before = String::new();
     let now = Timestamp::now();
     for finding in findings.iter().filter(|finding| finding.counts || all) {
@@ -171,11 +193,10 @@ fn show_report(out: Output, findings: &[DriftFinding], all: bool) -> bool {
             out.print(&format!("  → {}{}", one_line(&fix.text), indented(&fix.patch, "    ")));
         }
     }
-    findings.iter().any(|finding| finding.counts)
 }
 
-/// Prints the findings on one object that was compared here. Returns whether one counts.
-fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
+/// Prints the findings on one object that was compared here.
+fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) {
     let verdict = &object.verdict;
     let shown: Vec<_> = verdict.findings.iter().filter(|finding| finding.counts || all).collect();
     if !shown.is_empty() {
@@ -205,7 +226,6 @@ fn show_judged(out: Output, object: &Judged, all: bool, masks: &Masks) -> bool {
             out.print(&format!("  {}", one_line(line)));
         }
     }
-    verdict.counts_for_app && verdict.findings.iter().any(|finding| finding.counts)
 }
 
 fn header(group: &str, kind: &str, namespace: &str, name: &str) -> String {

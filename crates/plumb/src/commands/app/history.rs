@@ -1,12 +1,14 @@
 //! `plumb app history`
 
 use plumb_core::project::shown_repo_url;
+use plumb_crd::Wire;
 use plumb_crd::application::{ApplicationSource, RevisionHistory};
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::output::table;
+use crate::output::{Format, table};
 use crate::select::app::AppArg;
 use crate::view::describe;
 
@@ -17,8 +19,8 @@ use crate::view::describe;
 pub(crate) struct Args {
     #[command(flatten)]
     app: AppArg,
-    /// Output format: wide, or id (numbers only).
-    #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "id"])]
+    /// Output format: wide, id (numbers only), json or yaml.
+    #[arg(long, short = 'o', default_value = "wide", value_parser = ["wide", "id", "json", "yaml"])]
     output: String,
 }
 
@@ -26,6 +28,10 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = context.client().await?;
     let (_, application) = args.app.read(context, &client).await?;
     let history = &application.status.history;
+    if let Some(format) = Format::of_data(&args.output) {
+        context.out.object(format, &Value::Array(history.iter().map(Wire::write).collect()))?;
+        return Ok(ExitCode::Success);
+    }
     if args.output == "id" {
         for entry in history {
             context.out.print(&entry.id.to_string());

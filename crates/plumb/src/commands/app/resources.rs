@@ -6,12 +6,14 @@ use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::project::{OrphanPatterns, Project};
 use plumb_crd::{AppProject, Application, to_project_rules};
 use plumb_kube::{ClusterClient, PUSHES_CONFIG_MAP, STATE_CONFIG_MAP, Selection};
+use serde_json::{Value, json};
 
 use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
+use crate::output::Format;
 use crate::select::app::{AppArg, read};
 use crate::view::tree::{self, Tree, owners};
 use crate::view::watch;
@@ -26,8 +28,8 @@ pub(crate) struct Args {
     /// Only orphaned objects: in the app's namespaces, without an app and without an owner.
     #[arg(long)]
     orphaned: bool,
-    /// tree or tree=detailed: with the objects that they own.
-    #[arg(long, short = 'o', value_parser = ["tree", "tree=detailed"])]
+    /// tree or tree=detailed: with the objects that they own; json or yaml.
+    #[arg(long, short = 'o', value_parser = ["tree", "tree=detailed", "json", "yaml"])]
     output: Option<String>,
     /// Keep running and show changes.
     #[arg(long, short = 'w')]
@@ -55,6 +57,11 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                 "it works only with the table; leave out --output",
             ));
         }
+        if let Some(format) = Format::of_data(output) {
+            let rows = rows(context, &client, &application, args).await;
+            context.out.object(format, &rows.iter().map(|row| data(row)).collect())?;
+            return Ok(ExitCode::Success);
+        }
         if args.orphaned {
             return Err(CommandError::refused_flag(
                 "--orphaned",
@@ -77,6 +84,12 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     }
     context.out.table(&HEADER, &rows(context, &client, &application, args).await);
     Ok(ExitCode::Success)
+}
+
+/// A row of the table, with names.
+fn data(row: &[String]) -> Value {
+    let text = |index: usize| row.get(index).cloned().unwrap_or_default();
+    json!({"group": text(0), "kind": text(1), "namespace": text(2), "name": text(3), "orphaned": text(4) == "Yes"})
 }
 
 const HEADER: [&str; 5] = ["GROUP", "KIND", "NAMESPACE", "NAME", "ORPHANED"];

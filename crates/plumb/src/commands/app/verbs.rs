@@ -2,8 +2,8 @@
 
 use super::{
     actions, confirm_deletion, create, delete, delete_resource, diff, edit, get, get_resource, history, list,
-    logs, manifests, patch, patch_resource, resources, rollback, set, sources, sync, terminate_op, unset,
-    wait,
+    logs, manifests, patch, patch_resource, plan, resources, rollback, set, sources, sync, terminate_op,
+    unset, wait,
 };
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
@@ -22,6 +22,7 @@ enum Command {
     List(list::Args),
     Get(get::Args),
     Diff(Box<diff::Args>),
+    Plan(plan::Args),
     Sync(Box<sync::Args>),
     Wait(wait::Args),
     Rollback(rollback::Args),
@@ -65,6 +66,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::List(args) => list::run(context, args).await,
         Command::Get(args) => get::run(context, args).await,
         Command::Diff(args) => diff::run(context, args).await,
+        Command::Plan(args) => plan::run(context, args).await,
         Command::Sync(args) => sync::run(context, args).await,
         Command::Wait(args) => wait::run(context, args).await,
         Command::History(args) => history::run(context, args).await,

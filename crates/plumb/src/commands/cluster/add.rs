@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plumb_core::object::Manifest;
 use plumb_core::yaml::{Limits, parse_documents};
+use plumb_crd::settings::name_hash;
 use plumb_kube::{ApplyOptions, ClusterClient, Connection, FieldValidation, WritePermit};
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,7 @@ use crate::exit::ExitCode;
 use crate::kinds;
 use crate::prompt;
 use crate::secrets::base64;
-use crate::secrets::write::{self as secrets, NewSecret, fnv1a};
+use crate::secrets::write::{self as secrets, NewSecret};
 
 /// Register a cluster of your kubeconfig as a destination for Applications.
 ///
@@ -99,7 +100,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let token = token(&there, args, account).await?;
     let here = context.client().await?;
     let host = entry.host();
-    let secret_name = format!("cluster-{host}-{}", fnv1a(&[server]));
+    let secret_name = format!("cluster-{host}-{}", name_hash(&[server]));
     let mut values = Map::new();
     values.insert("name".to_owned(), json!(name));
     values.insert("server".to_owned(), json!(server));

@@ -4,6 +4,8 @@ mod add;
 mod get;
 mod list;
 mod rm;
+mod rotate_auth;
+mod set;
 mod verbs;
 
 pub(crate) use verbs::{Args, run};

@@ -1,6 +1,6 @@
 //! Which verb of `plumb cluster` runs.
 
-use super::{add, get, list, rm};
+use super::{add, get, list, rm, rotate_auth, set};
 use crate::context::{Context, NamespaceMeans};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -19,14 +19,18 @@ enum Command {
     Get(get::Args),
     Add(Box<add::Args>),
     Rm(rm::Args),
+    Set(set::Args),
+    RotateAuth(rotate_auth::Args),
 }
 
 impl Args {
     /// What `--namespace` means for the verb.
     pub(crate) fn namespace_means(&self) -> NamespaceMeans {
         match &self.command {
-            Command::Add(_) => NamespaceMeans::Objects,
-            Command::List(_) | Command::Get(_) | Command::Rm(_) => NamespaceMeans::ControlPlane,
+            Command::Add(_) | Command::Set(_) => NamespaceMeans::Objects,
+            Command::List(_) | Command::Get(_) | Command::Rm(_) | Command::RotateAuth(_) => {
+                NamespaceMeans::ControlPlane
+            }
         }
     }
 }
@@ -37,5 +41,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::Get(args) => get::run(context, args).await,
         Command::Add(args) => add::run(context, args).await,
         Command::Rm(args) => rm::run(context, args).await,
+        Command::Set(args) => set::run(context, args).await,
+        Command::RotateAuth(args) => rotate_auth::run(context, args).await,
     }
 }

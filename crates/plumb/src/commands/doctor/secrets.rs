@@ -1,14 +1,18 @@
-//! `plumb doctor --secrets`: the Secrets of the apps of this cluster. Reads, and changes nothing.
+//! `plumb doctor --secrets`: the Secrets of apps, in the home cluster and in the others. Reads, and changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt as _;
+use futures::stream;
 
 use jiff::Timestamp;
 use plumb_core::app::{AppId, ClusterRef};
 use plumb_core::health::expected_secret;
 use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 use plumb_core::secrets::{
-    EditedSecret, ExpiringCertificate, Expiry, SecretFacts, SecretsReport, controller_of, edited_by_hand,
-    token_hints, unknown_secrets,
+    EditedSecret, ExpiringCertificate, Expiry, ExternalProblemKind, SecretFacts, SecretsOfCluster,
+    SecretsOfClusters, SecretsReport, controller_of, edited_by_hand, external_problems, is_sealed_secret,
+    removed_by_hand, store_key, token_hints, unknown_secrets,
 };
 use plumb_crd::Application;
 use plumb_crd::application::ConditionType;
@@ -17,12 +21,14 @@ use plumb_seal::Certificate;
 use serde_json::Value;
 
 use super::format::DoctorFormat;
+use crate::connect;
 use crate::context::{Context, list_failed};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::kinds;
 use crate::output::Format;
 use crate::secrets::base64;
+use crate::secrets::clusters::{Registered, registered};
 use crate::select::namespaces::list_in;
 
 /// Kinds whose pods use Secrets.
@@ -43,6 +49,8 @@ const MAKERS: [(&str, &str); 4] = [
     ("cert-manager.io", "Certificate"),
     ("onepassword.com", "OnePasswordItem"),
 ];
+/// Clusters are read so many at a time.
+const CLUSTERS_AT_A_TIME: usize = 4;
 const SEALING_KEY: &str = "sealedsecrets.bitnami.com/sealed-secrets-key";
 
 /// Which apps.
@@ -67,8 +75,16 @@ pub(super) async fn run(
             .map_err(|error| list_failed(&kinds::application(), error))
     };
     let objects = list_in(context, &client, wanted.namespace, list).await?;
-    let apps = of_this_cluster(context, wanted, &objects)?;
-    let report = report(context, &client, &apps, Timestamp::now()).await?;
+    let (here, others) = by_cluster(context, &client, chosen(wanted, &objects)?).await;
+    let now = Timestamp::now();
+    let report = SecretsOfClusters {
+        here: report(context, &client, &here, now).await?,
+        others: stream::iter(others)
+            .map(|cluster| read_cluster(context, cluster, now))
+            .buffered(CLUSTERS_AT_A_TIME)
+            .collect()
+            .await,
+    };
     match format {
         DoctorFormat::Text => context.out.print(&report.text()),
         DoctorFormat::Json => context.out.object(Format::Json, &report.data())?,
@@ -87,44 +103,94 @@ struct AppObjects<'objects> {
     object: &'objects Manifest,
 }
 
-fn of_this_cluster<'objects>(
-    context: &Context,
+/// The wanted apps.
+fn chosen<'objects>(
     wanted: &Wanted<'_>,
     objects: &'objects [Manifest],
 ) -> Result<Vec<AppObjects<'objects>>, CommandError> {
     let mut apps = Vec::new();
-    let mut n_elsewhere = 0;
     for object in objects {
         let Ok(application) = Application::from_json(object.value()) else { continue };
         let id = application.id();
         let named = wanted.apps.is_empty()
             || wanted.apps.iter().any(|name| *name == id.name || *name == id.to_string());
         let project = &application.spec.project;
-        if !named || !(wanted.projects.is_empty() || wanted.projects.contains(project)) {
-            continue;
-        }
-        let text = |field: &str| {
-            let value = object.value().pointer(&format!("/spec/destination/{field}"));
-            value.and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        let is_here =
-            text("server") == ClusterRef::IN_CLUSTER_SERVER || text("name") == ClusterRef::IN_CLUSTER_NAME;
-        if is_here {
+        if named && (wanted.projects.is_empty() || wanted.projects.contains(project)) {
             apps.push(AppObjects { id, application, object });
-        } else {
-            n_elsewhere += 1;
         }
-    }
-    if n_elsewhere > 0 {
-        context
-            .out
-            .note(&format!("{n_elsewhere} apps deploy to other clusters, whose Secrets are not looked at"));
     }
     if apps.is_empty() && !(wanted.apps.is_empty() && wanted.projects.is_empty()) {
-        return Err(CommandError::new("no app of this cluster matches")
-            .hint("`plumb app list` shows the apps and their projects"));
+        return Err(
+            CommandError::new("no app matches").hint("`plumb app list` shows the apps and their projects")
+        );
     }
     Ok(apps)
+}
+
+/// A cluster other than the home cluster, with the apps that deploy to it.
+struct OtherCluster<'objects> {
+    name: String,
+    registered: Result<Registered, String>,
+    apps: Vec<AppObjects<'objects>>,
+}
+
+/// The apps of the home cluster, and those of each other cluster.
+async fn by_cluster<'objects>(
+    context: &Context,
+    client: &ClusterClient,
+    apps: Vec<AppObjects<'objects>>,
+) -> (Vec<AppObjects<'objects>>, Vec<OtherCluster<'objects>>) {
+    let (mut here, mut elsewhere) = (Vec::new(), BTreeMap::<ClusterRef, Vec<AppObjects<'objects>>>::new());
+    for app in apps {
+        let destination = &app.application.spec.destination;
+        match (destination.server.trim_end_matches('/'), destination.name.as_str()) {
+            ("", "" | ClusterRef::IN_CLUSTER_NAME) | (ClusterRef::IN_CLUSTER_SERVER, _) => here.push(app),
+            ("", name) => elsewhere.entry(ClusterRef::Name(name.to_owned())).or_default().push(app),
+            (server, _) => elsewhere.entry(ClusterRef::Server(server.to_owned())).or_default().push(app),
+        }
+    }
+    if elsewhere.is_empty() {
+        return (here, Vec::new());
+    }
+    let all = registered(context, client).await.map_err(|error| one_line_of(&error));
+    let mut others: BTreeMap<String, OtherCluster<'objects>> = BTreeMap::new();
+    for (cluster, apps) in elsewhere {
+        let (ClusterRef::Name(text) | ClusterRef::Server(text)) = &cluster;
+        let found = all.as_ref().map_err(Clone::clone);
+        let found = found.and_then(|all| connect::find(all, &cluster).map_err(|error| one_line_of(&error)));
+        match found {
+            Ok(one) if one.cluster.server == ClusterRef::IN_CLUSTER_SERVER => here.extend(apps),
+            // Apps name one cluster by its name or by its address.
+            Ok(one) => {
+                let new = || OtherCluster {
+                    name: one.cluster.name.clone(),
+                    registered: Ok(Registered { cluster: one.cluster.clone(), secret: one.secret.clone() }),
+                    apps: Vec::new(),
+                };
+                others.entry(one.cluster.server.clone()).or_insert_with(new).apps.extend(apps);
+            }
+            Err(why) => {
+                others.insert(text.clone(), OtherCluster { name: text.clone(), registered: Err(why), apps });
+            }
+        }
+    }
+    (here, others.into_values().collect())
+}
+
+async fn read_cluster(context: &Context, cluster: OtherCluster<'_>, now: Timestamp) -> SecretsOfCluster {
+    let OtherCluster { name, registered, apps } = cluster;
+    let server = registered.as_ref().ok().map(|one| one.cluster.server.clone());
+    let report = async {
+        let client = connect::connect(&registered?).await.map_err(|error| one_line_of(&error))?;
+        report(context, &client, &apps, now).await.map_err(|error| one_line_of(&error))
+    };
+    SecretsOfCluster { report: report.await, name, server }
+}
+
+/// The first line of an error: its hints are about this machine.
+fn one_line_of(error: &CommandError) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
 async fn report(
@@ -140,6 +206,7 @@ async fn report(
         gathering.read_config_maps(&namespace).await?;
         gathering.read_secrets(&namespace).await?;
     }
+    gathering.check_makers().await?;
     let Gathering { facts, mut report, .. } = gathering;
     sealing_certificates(context, client, &mut report, now).await?;
     let kind = GroupKind::new("external-secrets.io", "ExternalSecret");
@@ -159,8 +226,10 @@ struct Gathering<'run> {
     workloads: Vec<(AppId, ObjectKey)>,
     /// The `ConfigMaps` of apps.
     config_maps: BTreeSet<ObjectKey>,
-    /// Kind and name of what makes Secrets, in the namespace that is read.
-    makers: BTreeSet<(String, String)>,
+    /// What makes Secrets, in the namespaces that were read.
+    makers: Vec<Manifest>,
+    /// Stores of the namespaces that were read.
+    stores: BTreeSet<ObjectKey>,
     facts: SecretFacts,
     report: SecretsReport,
 }
@@ -180,7 +249,8 @@ impl<'run> Gathering<'run> {
             namespaces: BTreeSet::new(),
             workloads: Vec::new(),
             config_maps: BTreeSet::new(),
-            makers: BTreeSet::new(),
+            makers: Vec::new(),
+            stores: BTreeSet::new(),
             facts: SecretFacts::default(),
             report: SecretsReport { n_apps: apps.len(), ..SecretsReport::default() },
         };
@@ -212,14 +282,45 @@ impl<'run> Gathering<'run> {
     }
 
     async fn read_makers(&mut self, namespace: &str) -> Result<(), CommandError> {
-        self.makers.clear();
         for (group, kind) in MAKERS {
-            for maker in list(self.client, group, kind, namespace).await? {
-                self.facts.expected.extend(expected_secret(&maker).map(|expected| expected.secret));
-                self.makers.extend(maker.name().map(|name| (kind.to_owned(), name.to_owned())));
+            let makers = list(self.client, group, kind, namespace).await?;
+            let expected = makers.iter().filter_map(expected_secret).map(|expected| expected.secret);
+            self.facts.expected.extend(expected);
+            self.makers.extend(makers);
+        }
+        let stores = list(self.client, "external-secrets.io", "SecretStore", namespace).await?;
+        self.stores.extend(stores.iter().filter_map(store_key));
+        Ok(())
+    }
+
+    /// What cannot work: a store that does not exist, keys that no Secret can have, two objects for one Secret.
+    async fn check_makers(&mut self) -> Result<(), CommandError> {
+        let kind = GroupKind::new("external-secrets.io", "ClusterSecretStore");
+        let mut sees_all_stores = true;
+        if let Some(resource) = self.client.catalog().preferred(&kind).filter(|_| !self.makers.is_empty()) {
+            match self.client.list(&resource.gvk, &Selection::default()).await {
+                Ok(stores) => self.stores.extend(stores.iter().filter_map(store_key)),
+                Err(error) if error.is_forbidden() => sees_all_stores = false,
+                Err(error) => return Err(list_failed(&resource.gvk, error)),
             }
         }
+        let makers: Vec<&Manifest> = self.makers.iter().collect();
+        self.report.broken = external_problems(&makers, &self.stores);
+        self.report.broken.retain(|problem| match &problem.kind {
+            ExternalProblemKind::UnknownStore(store) => sees_all_stores || store.kind != kind.kind,
+            ExternalProblemKind::Malformed | ExternalProblemKind::TwoWriters => true,
+        });
         Ok(())
+    }
+
+    /// What makes a Secret, as the Secret names it.
+    fn maker(&self, namespace: &str, (kind, name): &(String, String)) -> Option<&Manifest> {
+        let is_it = |maker: &&Manifest| {
+            maker.kind() == kind
+                && maker.name() == Some(name.as_str())
+                && maker.namespace() == Some(namespace)
+        };
+        self.makers.iter().find(is_it)
     }
 
     async fn read_workloads(&mut self, namespace: &str) -> Result<(), CommandError> {
@@ -255,9 +356,13 @@ impl<'run> Gathering<'run> {
         for secret in self.context.list(self.client, &kinds::secret(), &selection).await? {
             let owner = controller_of(&secret).map(|(kind, name)| (kind.to_owned(), name.to_owned()));
             if let (Some(owner), Some(key)) = (owner, secret.key()) {
-                let edits = edited_by_hand(&secret, self.makers.contains(&owner));
+                let maker = self.maker(namespace, &owner);
+                let sealed = maker.filter(|maker| is_sealed_secret(maker.value()));
+                let removed = sealed.and_then(|sealed| removed_by_hand(&secret, sealed));
+                let edits = edited_by_hand(&secret, maker.is_some()).into_iter().chain(removed);
                 let edited = |edit| EditedSecret { key: key.clone(), owner: owner.clone(), edit };
-                self.report.edited.extend(edits.into_iter().map(edited));
+                let edits: Vec<EditedSecret> = edits.map(edited).collect();
+                self.report.edited.extend(edits);
             }
             let is_tls = secret.value().get("type").and_then(Value::as_str) == Some("kubernetes.io/tls");
             if is_tls && secret.label(SEALING_KEY).is_none() {
@@ -302,9 +407,10 @@ async fn sealing_certificates(
     let keys = match client.list(&kinds::secret(), &selection).await {
         // Few may read Secrets of all namespaces.
         Err(error) if error.is_forbidden() => {
-            context.out.note(
-                "note: sealing certificates are not looked at: you may not list Secrets of all namespaces",
-            );
+            context.out.note(&format!(
+                "note: sealing certificates of {} are not looked at: Secrets of all namespaces cannot be listed there",
+                client.server()
+            ));
             return Ok(());
         }
         keys => keys.map_err(|error| list_failed(&kinds::secret(), error))?,

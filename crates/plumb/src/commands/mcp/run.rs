@@ -10,9 +10,9 @@ use crate::exit::ExitCode;
 
 /// Serve the Model Context Protocol on stdin and stdout, so that an assistant can ask plumb.
 ///
-/// Tools: `list_apps`, `get_app`, `drift` (with evidence, author and fix), `doctor`, `unmask`, `diff`, `logs` and
-/// `undo_list`. They only read, with your kubeconfig. `--allow-writes` adds `sync` and `plan`, whose dry run is written into
-/// the Application. Values of Secrets are never shown; what apps write into their logs is.
+/// Tools: `list_apps`, `get_app`, `drift` (with evidence, author and fix), `doctor`, `unmask`, `diff`, `plan`, `logs` and
+/// `undo_list`. They only read, with your kubeconfig. `--allow-writes` adds `sync`. Values of Secrets are never shown; what
+/// apps write into their logs is.
 ///
 /// Example, in the configuration of an assistant: `plumb mcp --context production`
 #[derive(Debug, clap::Args)]

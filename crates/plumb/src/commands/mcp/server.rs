@@ -45,13 +45,22 @@ impl Server {
         };
         match outcome.await {
             Ok(output) => {
-                let text = |bytes: &[u8]| {
-                    String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_ANSWER)]).into_owned()
-                };
-                result(output.status.code().unwrap_or(20), text(&output.stdout), text(&output.stderr))
+                let code = output.status.code().unwrap_or(20);
+                result(code, readable(&output.stdout), readable(&output.stderr))
             }
             Err(error) => result(20, String::new(), format!("error: cannot run plumb: {error}")),
         }
+    }
+}
+
+/// What a command printed. An answer that was cut says so.
+fn readable(bytes: &[u8]) -> String {
+    let n_left_out = bytes.len().saturating_sub(MOST_ANSWER);
+    let text = String::from_utf8_lossy(&bytes[..bytes.len() - n_left_out]).into_owned();
+    if n_left_out == 0 {
+        text
+    } else {
+        format!("{text}\n[cut here: {n_left_out} bytes more; ask for one app]")
     }
 }
 
@@ -80,18 +89,29 @@ impl ServerHandler for Server {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let words = tools::command(&request.name, &arguments, self.allow_writes)
             .map_err(|why| ErrorData::invalid_params(why, None))?;
-        Ok(self.run(&words).await.into())
+        tokio::select! {
+            result = self.run(&words) => Ok(result.into()),
+            // The command ends with it.
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the client cancelled the call", None)),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_that_is_cut_says_so() {
+        assert_eq!(readable(b"short"), "short");
+        let long = readable(&vec![b'x'; MOST_ANSWER + 7]);
+        assert!(long.ends_with("x\n[cut here: 7 bytes more; ask for one app]"));
+    }
 
     #[test]
     fn a_difference_is_an_answer_and_a_failure_is_none() {

@@ -26,8 +26,8 @@ enum AppArgument {
 const TOOLS: &[Tool] = &[
     Tool {
         name: "list_apps",
-        description: "All Applications with their sync status, health and conditions.",
-        words: &["app", "list", "-o", "json"],
+        description: "All Applications, one line each: sync status, health, conditions, and what has drifted since when.",
+        words: &["app", "list"],
         app: AppArgument::None,
         writes: false,
     },
@@ -62,18 +62,17 @@ const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "diff",
-        description: "The differences of an app that count, as a diff.",
-        words: &["app", "diff", "APP"],
+        description: "The differences of an app that count, by object and field.",
+        words: &["app", "diff", "APP", "-o", "json"],
         app: AppArgument::Required,
         writes: false,
     },
     Tool {
         name: "plan",
-        description: "What a sync of an app would do: each step, why, and in which wave. It changes no object, but the dry \
-            run is written into the Application as its operation, in the place of the result of the last sync.",
-        words: &["app", "sync", "APP", "--dry-run"],
+        description: "What a sync of an app would do: each step, why, and in which wave. From the last comparison.",
+        words: &["app", "plan", "APP", "-o", "json"],
         app: AppArgument::Required,
-        writes: true,
+        writes: false,
     },
     Tool {
         name: "logs",
@@ -88,6 +87,14 @@ const TOOLS: &[Tool] = &[
         words: &["undo", "list", "APP", "-o", "json"],
         app: AppArgument::Optional,
         writes: false,
+    },
+    Tool {
+        name: "dry_run",
+        description: "The plan of a sync, with hooks and what the API server would refuse. Objects stay as they are, but \
+                      the request is written into the Application.",
+        words: &["app", "sync", "APP", "--dry-run", "--timeout", "300"],
+        app: AppArgument::Required,
+        writes: true,
     },
     Tool {
         name: "sync",
@@ -161,6 +168,8 @@ mod tests {
         for (tool, arguments, allow_writes, expected) in [
             ("drift", json!({}), false, "drift -o json"),
             ("drift", json!({"app": "shop"}), false, "drift shop -o json"),
+            ("plan", json!({"app": "shop"}), false, "app plan shop -o json"),
+            ("dry_run", json!({"app": "shop"}), true, "app sync shop --dry-run --timeout 300"),
             ("sync", json!({"app": "shop"}), true, "app sync shop --timeout 300"),
         ] {
             assert_eq!(command(tool, &arguments, allow_writes), Ok(words(expected)));
@@ -171,7 +180,7 @@ mod tests {
     fn what_is_not_allowed_or_not_readable_is_refused() {
         for (tool, arguments, allow_writes, why) in [
             ("sync", json!({"app": "shop"}), false, "changes the cluster"),
-            ("plan", json!({"app": "shop"}), false, "changes the cluster"),
+            ("dry_run", json!({"app": "shop"}), false, "changes the cluster"),
             ("get_app", json!({}), false, "`app` is missing"),
             ("get_app", json!({"app": "--kubeconfig=/etc/x"}), false, "must be the name"),
             ("get_app", json!({"app": 3}), false, "must be the name"),

@@ -5,6 +5,7 @@ mod delete;
 mod edit;
 mod get;
 mod list;
+mod role;
 mod rules;
 mod verbs;
 mod windows;

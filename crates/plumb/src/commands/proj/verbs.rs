@@ -1,6 +1,6 @@
 //! Which verb of `plumb proj` runs.
 
-use super::{create, delete, edit, get, list, rules, windows};
+use super::{create, delete, edit, get, list, role, rules, windows};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -21,6 +21,7 @@ enum Command {
     Edit(edit::Args),
     Delete(delete::Args),
     Windows(windows::Args),
+    Role(role::Args),
     #[command(flatten)]
     Rule(rules::Command),
 }
@@ -33,6 +34,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         Command::Edit(args) => edit::run(context, args).await,
         Command::Delete(args) => delete::run(context, args).await,
         Command::Windows(args) => windows::run(context, args).await,
+        Command::Role(args) => role::run(context, args).await,
         Command::Rule(command) => rules::run(context, command).await,
     }
 }

@@ -1,15 +1,16 @@
 //! `plumb repo add`
 
 use plumb_core::project::shown_repo_url;
-use std::io::BufRead as _;
 use std::path::PathBuf;
 
+use plumb_crd::settings::name_hash;
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
+use crate::edit::file::{first_line_of_stdin, read_path};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::secrets::write::{self as secrets, NewSecret, fnv1a};
+use crate::secrets::write::{self as secrets, NewSecret};
 
 /// Register a repository with its credentials.
 ///
@@ -102,7 +103,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = context.client().await?;
     let project = args.project.as_deref().unwrap_or_default();
     let secret = NewSecret {
-        name: &format!("repo-{}", fnv1a(&[&args.repo, project])),
+        name: &format!("repo-{}", name_hash(&[&args.repo, project])),
         secret_type: "repository",
         what: &format!("repository {}", args.repo),
         labels: Map::new(),
@@ -138,19 +139,13 @@ fn values(args: &Args) -> Result<Map<String, Value>, CommandError> {
             values.insert(field.to_owned(), json!(text));
         }
     };
-    let file = |path: &Option<PathBuf>| -> Result<Option<String>, CommandError> {
-        let read = |path: &PathBuf| {
-            std::fs::read_to_string(path)
-                .map_err(|error| CommandError::because(format!("read {}", path.display()), error))
-        };
-        path.as_ref().map(read).transpose()
-    };
+    let file = |path: &Option<PathBuf>| path.as_deref().map(read_path).transpose();
     set("url", Some(args.repo.clone()));
     set("type", Some(args.kind.clone()));
     set("name", args.name.clone());
     set("project", args.project.clone());
     set("username", args.username.clone());
-    set("password", if args.password_stdin { Some(line_of_stdin()?) } else { args.password.clone() });
+    set("password", if args.password_stdin { Some(first_line_of_stdin()?) } else { args.password.clone() });
     set("bearerToken", args.bearer_token.clone());
     set("sshPrivateKey", file(&args.ssh_private_key_path)?);
     set("tlsClientCertData", file(&args.tls_client_cert_path)?);
@@ -169,17 +164,4 @@ fn values(args: &Args) -> Result<Map<String, Value>, CommandError> {
         set(field, given.then(|| "true".to_owned()));
     }
     Ok(values)
-}
-
-fn line_of_stdin() -> Result<String, CommandError> {
-    let mut line = String::new();
-    std::io::stdin()
-        .lock()
-        .read_line(&mut line)
-        .map_err(|error| CommandError::because("read the password from stdin", error))?;
-    let line = line.trim_end_matches(['\n', '\r']);
-    if line.is_empty() {
-        return Err(CommandError::usage("stdin is empty: expected a password"));
-    }
-    Ok(line.to_owned())
 }

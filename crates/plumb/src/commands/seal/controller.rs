@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use plumb_core::project::shown_repo_url;
 use plumb_kube::{ApiError, ClusterClient, ServicePort};
 use plumb_seal::{Certificate, SealingKey};
 use serde_json::Value;
@@ -95,7 +96,7 @@ pub(super) async fn sealing_key(
     now: Timestamp,
 ) -> Result<SealingKey, CommandError> {
     let (place, text) = match &args.cert {
-        Some(cert) if cert.contains("://") => (cert.clone(), download(cert).await?),
+        Some(cert) if cert.contains("://") => (shown_repo_url(cert), download(cert).await?),
         Some(file) => {
             let read = std::fs::read(file);
             (file.clone(), read.map_err(|error| CommandError::because(format!("read {file}"), error))?)
@@ -125,11 +126,12 @@ fn key_of(context: &Context, place: &str, text: &[u8], now: Timestamp) -> Result
 /// Reads a certificate from an address. Whoever can change the answer can read what is sealed with it, so the address
 /// must be https, or on this machine.
 async fn download(url: &str) -> Result<Vec<u8>, CommandError> {
+    let shown = shown_repo_url(url);
     let failed = |error: reqwest::Error| {
-        CommandError::because(format!("read the certificate at {url}"), error.without_url())
+        CommandError::because(format!("read the certificate at {shown}"), error.without_url())
     };
     let address: reqwest::Url = url.parse().map_err(|_| {
-        CommandError::usage(format!("cannot read the certificate at {url}: it is not an address"))
+        CommandError::usage(format!("cannot read the certificate at {shown}: it is not an address"))
     })?;
     let is_https = address.scheme() == "https";
     let host = address.host_str().unwrap_or_default();
@@ -138,7 +140,7 @@ async fn download(url: &str) -> Result<Vec<u8>, CommandError> {
     let is_safe = is_https || (address.scheme() == "http" && is_here);
     if !is_safe {
         return Err(CommandError::usage(format!(
-            "cannot read the certificate at {url}: the address is not https"
+            "cannot read the certificate at {shown}: the address is not https"
         ))
         .hint("whoever can change the answer on its way can read what you seal with it")
         .hint("download it, check it, and pass the file"));
@@ -152,7 +154,7 @@ async fn download(url: &str) -> Result<Vec<u8>, CommandError> {
     if answer.status() != reqwest::StatusCode::OK {
         let status = answer.status();
         return Err(CommandError::new(format!(
-            "cannot read the certificate at {url}: the server answers {status}"
+            "cannot read the certificate at {shown}: the server answers {status}"
         ))
         .hint_if(status.is_redirection(), "pass the address that it redirects to"));
     }
@@ -161,7 +163,7 @@ async fn download(url: &str) -> Result<Vec<u8>, CommandError> {
         text.extend_from_slice(&part);
         if text.len() > MAX_BYTES {
             return Err(CommandError::new(format!(
-                "cannot read the certificate at {url}: the answer is too large"
+                "cannot read the certificate at {shown}: the answer is too large"
             )));
         }
     }

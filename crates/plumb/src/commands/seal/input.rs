@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plumb_core::secrets::{PlainSecret, Values, parse_env_file};
 use plumb_core::yaml::{Limits, parse_documents_bytes};
+use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::args::Args;
@@ -142,16 +143,30 @@ fn read_secrets(args: &Args) -> Result<Secrets, CommandError> {
             ));
         }
         for document in documents {
-            let secret = PlainSecret::read(&document.value).map_err(|problem| {
-                CommandError::because(
-                    format!("seal the object of {shown} at line {}", document.line),
-                    problem,
-                )
-            })?;
-            secrets.0.push(secret);
+            for object in objects(&document.value) {
+                let secret = PlainSecret::read(object).map_err(|problem| {
+                    CommandError::because(
+                        format!("seal the object of {shown} at line {}", document.line),
+                        problem,
+                    )
+                })?;
+                secrets.0.push(secret);
+            }
         }
     }
+    if secrets.0.is_empty() {
+        return Err(CommandError::new("the list has no Secret"));
+    }
     Ok(secrets)
+}
+
+/// The objects of a document: several if it is a list, as `kubectl get secrets -o yaml` prints it.
+fn objects(document: &Value) -> Vec<&Value> {
+    let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
+    match document.get("items").and_then(Value::as_array) {
+        Some(items) if matches!(kind, "List" | "SecretList") => items.iter().collect(),
+        _ => vec![document],
+    }
 }
 
 /// The bytes of a file; `-` is stdin. They are overwritten after use.

@@ -44,3 +44,77 @@ fn commands() -> Vec<String> {
     found.sort();
     found
 }
+
+/// Commands that print no facts: they change something, or print text for another program.
+const NO_FACTS: &[&str] = &[
+    "plumb account can-i",
+    "plumb account delete-token",
+    "plumb account generate-token",
+    "plumb account update-password",
+    "plumb admin initial-password",
+    "plumb app actions run",
+    "plumb app add-source",
+    "plumb app confirm-deletion",
+    "plumb app create",
+    "plumb app delete",
+    "plumb app delete-resource",
+    "plumb app edit",
+    "plumb app logs",
+    "plumb app manifests",
+    "plumb app patch-resource",
+    "plumb app remove-source",
+    "plumb app rollback",
+    "plumb app set",
+    "plumb app terminate-op",
+    "plumb app unset",
+    "plumb app wait",
+    "plumb appset confirm-deletion",
+    "plumb appset delete",
+    "plumb cluster add",
+    "plumb cluster rm",
+    "plumb completion",
+    "plumb fix",
+    "plumb install",
+    "plumb login",
+    "plumb logout",
+    "plumb man",
+    "plumb mcp",
+    "plumb pause",
+    "plumb render",
+    "plumb repo add",
+    "plumb repo rm",
+    "plumb resume",
+    "plumb run",
+    "plumb schema",
+    "plumb undo restore",
+];
+
+/// Verbs of `plumb proj` that only change a project.
+const CHANGES_A_PROJECT: &[&str] =
+    &["add", "allow", "create", "delete", "deny", "disable", "edit", "enable", "remove", "update"];
+
+#[test]
+fn every_command_that_prints_facts_has_documented_data() -> Result<()> {
+    let page = include_str!("../../../../../docs/editors-and-assistants.md");
+    let shell = Shell::new()?;
+    let mut missing = Vec::new();
+    for line in commands() {
+        let help = shell.quietly(&format!("{line} --help"), &[], "")?.stdout;
+        let verb = line.rsplit(' ').next().unwrap_or_default();
+        let changes_a_project =
+            line.starts_with("plumb proj ") && CHANGES_A_PROJECT.iter().any(|start| verb.starts_with(start));
+        if help.contains("\nCommands:") || NO_FACTS.contains(&line.as_str()) || changes_a_project {
+            continue;
+        }
+        let output = help.split_once("--output <").map_or("", |(_, rest)| rest);
+        let output = output.split("\n      --").next().unwrap_or_default();
+        if !(output.contains("json") && output.contains("yaml")) {
+            missing.push(format!("{line} has no -o json|yaml"));
+        }
+        if !page.contains(&format!("`{line}`")) {
+            missing.push(format!("{line} is not on the page"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+    Ok(())
+}

@@ -70,7 +70,7 @@ fn names(list: &Value) -> Vec<&str> {
 fn an_assistant_lists_tools_and_calls_them() -> Result<()> {
     let mut talk = Talk::start(&[])?;
     let list = talk.ask("tools/list", &json!({}))?;
-    let reading = ["list_apps", "get_app", "drift", "doctor", "unmask", "diff", "logs", "undo_list"];
+    let reading = ["list_apps", "get_app", "drift", "doctor", "unmask", "diff", "plan", "logs", "undo_list"];
     assert_eq!(names(&list), reading);
     assert!(
         list["result"]["tools"]

@@ -96,6 +96,15 @@ fn secrets_are_sealed_from_every_input() -> Result<()> {
         "",
     )?;
     seal(&mut shell, "plumb seal --name web -n shop --from-literal a=not-so-secret --cert cert.pem", "")?;
+    // As kubectl prints several.
+    let item = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "shop"},
+            "stringData": {"password": VALUE}})
+    };
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [item("one"), item("two")]}).to_string();
+    let several = shell.quietly("plumb seal --cert cert.pem -o json", &[], &list)?;
+    ensure!(several.code == 0 && !several.stdout.contains(VALUE), "{}{}", several.stdout, several.stderr);
+    assert_eq!(several.stdout.matches("\"kind\": \"SealedSecret\"").count(), 2, "{}", several.stdout);
     let raw = seal(&mut shell, "plumb seal --raw --name web -n shop --cert cert.pem", VALUE)?;
     let bytes = STANDARD.decode(raw.stdout.trim())?;
     assert_eq!(bytes.len(), 2 + 256 + VALUE.len() + 16, "the text is the value and nothing else");
@@ -177,6 +186,11 @@ fn bad_input_is_refused_and_nothing_is_printed() -> Result<()> {
         let said = seal(&mut shell, line, "")?;
         assert!(said.code != 0 && said.stdout.is_empty(), "{line}: {}", said.stdout);
     }
+    // Credentials in an address are not repeated.
+    let address = format!("http://robot:{VALUE}@cert.example.com/cert.pem");
+    let refused = shell.quietly(&format!("plumb seal secret.yaml --cert {address}"), &[], "")?;
+    ensure!(refused.code != 0 && refused.stderr.contains("cert.example.com"), "{}", refused.stderr);
+    ensure!(!refused.stderr.contains(VALUE), "{}", refused.stderr);
     // The text may be the value.
     let literal = shell.quietly(&format!("plumb seal --name a -n b --from-literal {VALUE}"), &[], "")?;
     assert!(literal.code != 0 && !literal.stderr.contains(VALUE), "{}", literal.stderr);

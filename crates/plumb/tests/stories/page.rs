@@ -1,0 +1,395 @@
+//! The page against a real plumb: the stories of a red column in a real Chromium, on a screen and on a phone, with the
+//! keyboard alone. One cluster, one plumb and one browser serve all of them.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use plumb_testkit::browser::{self, Chromium, Tab};
+use plumb_testkit::objects::{self, Trouble, annotated, troubled};
+use plumb_testkit::proxy::{Fault, Requests, Times};
+use plumb_testkit::wait;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::server::{admin, initial_password};
+use crate::stage::Stage;
+
+/// A value that nobody may see.
+const CANARY: &str = "canary-5f1c9d-value";
+
+/// The page of a stage, opened in a browser.
+struct Opened<'s, 'b> {
+    stage: &'s Stage,
+    tab: Tab<'b>,
+    base: String,
+}
+
+impl Opened<'_, '_> {
+    async fn desktop(&mut self) -> Result<()> {
+        self.tab.shape(1280, 800, "light").await
+    }
+
+    async fn phone(&mut self) -> Result<()> {
+        self.tab.shape(390, 844, "dark").await
+    }
+
+    async fn open(&mut self, path: &str) -> Result<()> {
+        self.tab.open(&format!("{}/{path}", self.base)).await
+    }
+
+    /// The screen of an app; `rest` follows its name.
+    async fn app(&mut self, name: &str, rest: &str) -> Result<()> {
+        let path = format!("applications/{}/{name}{rest}", self.stage.place.name());
+        self.open(&path).await
+    }
+
+    /// Waits for a card on the screen that is open, with all these words.
+    async fn card(&mut self, words: &[&str]) -> Result<()> {
+        let holds =
+            words.iter().map(|word| format!("text.includes({word:?})")).collect::<Vec<_>>().join(" && ");
+        let condition = format!(
+            "[...document.querySelectorAll('.card')].some((card) => {{ const text = card.textContent; return {holds}; }})"
+        );
+        self.tab.until(&condition).await
+    }
+
+    /// Waits until the plan in the sheet can be done, and does it with the keyboard.
+    async fn confirm(&mut self, button: &str) -> Result<()> {
+        let ready = format!(
+            "(() => {{ const b = document.querySelector('dialog button[type=submit]'); \
+             return b?.textContent.startsWith({button:?}) && b.getAttribute('aria-disabled') !== 'true'; }})()"
+        );
+        self.tab.until(&ready).await?;
+        self.tab.use_control(button).await?;
+        self.tab.until("document.querySelector('dialog') === null").await
+    }
+}
+
+fn automated(policy: Value) -> impl FnOnce(&mut Value) {
+    move |app| app["spec"]["syncPolicy"] = json!({"automated": policy, "retry": {"limit": 0}})
+}
+
+fn in_folder(path: &'static str, policy: Value) -> impl FnOnce(&mut Value) {
+    move |app| {
+        automated(policy)(app);
+        app["spec"]["source"]["path"] = json!(path);
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_stories_of_a_red_column_in_a_browser() -> Result<()> {
+    let Some(program) = browser::find() else {
+        println!("skipped: install chromium");
+        return Ok(());
+    };
+    let (mut stage, proxy) = Stage::bare_behind_proxy().await?;
+    stage.serves = true;
+    stage.arguments = vec!["--insecure".to_owned()];
+    stage.setting("argocd-cm", "plumb.tug-of-war.rounds", "2").await?;
+    let log = "starting\nlevel=fatal msg=\"Failed to download plugins: response code Not Found\"\n";
+    proxy.inject(Fault::Answer(log.to_owned()), Requests::to("/log?"), Times::Always);
+    stage.begin().await?;
+    let client = admin(&stage).await?;
+    let password = initial_password(&stage).await?;
+    let base = format!("http://{}", client.address);
+    let mut chromium = Chromium::start(&program).await?;
+    let tab = chromium.tab().await?;
+    let mut page = Opened { stage: &stage, tab, base };
+
+    log_in(&mut page, &password).await.context("log in")?;
+    crash_loop(&mut page).await.context("the unmasked bug")?;
+    scaled_by_hand(&mut page).await.context("scaled by hand")?;
+    wave_waits(&mut page).await.context("the wave waits")?;
+    deleted_folder(&mut page).await.context("a deleted folder")?;
+    secret_differs(&mut page).await.context("a secret differs")?;
+    tug_of_war(&mut page).await.context("tug of war")?;
+    zombies(&mut page).await.context("zombies")?;
+    residuals(&mut page).await.context("two residuals")?;
+    doctor(&mut page).await.context("twenty of fifty-two")?;
+    timeline(&mut page).await.context("timeline")?;
+
+    let heap = page.tab.heap_snapshot().await?;
+    let received = page.tab.received().await?;
+    ensure!(
+        received.contains("LiveEdit") && heap.contains("LiveEdit"),
+        "the search for secrets sees nothing"
+    );
+    for (place, text) in [("an answer", &received), ("the heap", &heap), ("the log", &stage.log()?)] {
+        ensure!(!text.contains(CANARY), "a secret value is in {place}");
+        ensure!(!text.contains("Y2FuYXJ5LTVmMWM5ZC12YWx1ZQ"), "a secret value is in {place}, encoded");
+    }
+    ensure!(!received.contains(&password), "the password is in an answer");
+    let problems = page.tab.problems();
+    ensure!(problems.is_empty(), "the browser reported: {problems:?}");
+    let elsewhere: Vec<&String> = page
+        .tab
+        .requests()
+        .iter()
+        .filter(|url| !url.starts_with(&page.base) && !url.starts_with("data:") && !url.starts_with("about:"))
+        .collect();
+    ensure!(elsewhere.is_empty(), "the page asked elsewhere: {elsewhere:?}");
+    restarted(&mut stage, &client.token).await.context("a restart")
+}
+
+/// Whoever is not logged in gets a form, and after it the screen that was asked for.
+async fn log_in(page: &mut Opened<'_, '_>, password: &str) -> Result<()> {
+    page.desktop().await?;
+    page.open("").await?;
+    page.tab.until("document.activeElement?.name === 'username'").await?;
+    page.tab.write("admin").await?;
+    page.tab.press("Tab").await?;
+    page.tab.write(password).await?;
+    page.tab.press("Enter").await?;
+    page.tab.until("document.querySelector('.headline, .calm') !== null").await
+}
+
+/// Pods crash for weeks while the app is in sync: the first screen of a phone has the reason, without a tap.
+async fn crash_loop(page: &mut Opened<'_, '_>) -> Result<()> {
+    let mut rollouts = troubled(objects::deployment("argo-rollouts", 1), Trouble::CrashLoop);
+    rollouts["spec"]["template"]["metadata"]["annotations"] = json!({"plumb.dev/exit-code": "1"});
+    page.stage.repo.commit(&[("loop/all.yaml", objects::manifests(&[rollouts]))])?;
+    page.stage.application("argo-rollouts", in_folder("loop", json!({}))).await?;
+    page.phone().await?;
+    page.open("").await?;
+    page.card(&["argo-rollouts", "keeps crashing", "Failed to download plugins"]).await?;
+    let first = "document.querySelector('.card').getBoundingClientRect().bottom < innerHeight";
+    page.tab.until(first).await?;
+    let well = page.tab.text("h1").await?;
+    ensure!(well.contains("wrong"), "the headline is {well}");
+    page.desktop().await
+}
+
+/// A pause, made with the keyboard, holds self-heal back; the card names who scaled; the pause ends by itself.
+#[expect(clippy::print_stdout, reason = "the figure is a budget")]
+async fn scaled_by_hand(page: &mut Opened<'_, '_>) -> Result<()> {
+    let web = objects::deployment("payments", 3);
+    page.stage.repo.commit(&[("payments/all.yaml", objects::manifests(std::slice::from_ref(&web)))])?;
+    let app = page.stage.application("payments", in_folder("payments", json!({"selfHeal": true}))).await?;
+    page.stage.until_sync(&app, "Synced").await?;
+    page.app("payments", "").await?;
+    page.tab.until("document.querySelector('.apphead') !== null").await?;
+    page.tab.press("z").await?;
+    page.tab.tab_to("Why?").await?;
+    page.tab.write("incident 4711").await?;
+    page.confirm("Pause 30 min").await?;
+    let is_held = |live: &Value| live["metadata"]["annotations"]["plumb.dev/pause"].is_string();
+    let held = page.stage.place.wait(&app, "is paused", is_held).await?;
+    let note = held["metadata"]["annotations"]["plumb.dev/pause"].as_str().unwrap_or_default();
+    ensure!(note.contains("incident 4711") && note.contains("admin"), "{note}");
+    page.open("").await?;
+    page.tab.until_shown("incident 4711").await?;
+    let scaled = Instant::now();
+    page.stage.place.scale_as("kubectl-scale", &web, 10).await?;
+    page.card(&["payments", "LiveEdit", "/spec/replicas", "kubectl-scale"]).await?;
+    println!("from the edit to the card on Home: {} ms", scaled.elapsed().as_millis());
+    page.phone().await?;
+    page.card(&["payments", "kubectl-scale"]).await?;
+    let live = page.stage.place.get(&web).await?.unwrap_or_default();
+    ensure!(live["spec"]["replicas"] == 10, "the pause did not hold self-heal back");
+    let end = jiff::Timestamp::now().saturating_add(jiff::SignedDuration::from_secs(1))?;
+    let pause = json!({"until": end, "reason": "incident 4711", "by": "admin"}).to_string();
+    let patch = json!({"metadata": {"annotations": {"plumb.dev/pause": pause}}});
+    page.stage.place.patch_as("a-story", &app, &patch).await?;
+    page.stage.place.wait(&web, "is healed", |live| live["spec"]["replicas"] == 3).await?;
+    page.tab
+        .until("![...document.querySelectorAll('.card')].some((card) => card.textContent.includes('kubectl-scale'))")
+        .await?;
+    page.desktop().await
+}
+
+/// The running sync says for which Job of which wave it waits, and why; it is ended with the keyboard.
+async fn wave_waits(page: &mut Opened<'_, '_>) -> Result<()> {
+    let wave = |object: Value, wave: &str| annotated(object, "argocd.argoproj.io/sync-wave", wave);
+    let migrate = wave(troubled(objects::job("migrate"), Trouble::ImagePullBackOff), "1");
+    let all = [objects::config_map("conf", &[]), migrate, wave(objects::service("last", 80), "2")];
+    page.stage.repo.commit(&[("wave/all.yaml", objects::manifests(&all))])?;
+    let app = page.stage.application("web", in_folder("wave", json!({}))).await?;
+    page.phone().await?;
+    page.app("web", "?tab=sync").await?;
+    page.tab.until("document.querySelector('.operation')?.textContent.includes('migrate')").await?;
+    page.tab.until_shown("ImagePullBackOff").await?;
+    page.desktop().await?;
+    page.tab.use_control("Terminate").await?;
+    page.confirm("Terminate").await?;
+    let phase = |live: &Value| live["status"]["operationState"]["phase"] == "Failed";
+    page.stage.place.wait(&app, "has ended", phase).await?;
+    page.tab.until_shown("Sync failed").await
+}
+
+/// Most of an app leaves Git at once: the deletions wait, the page says who uses them, a user confirms, and undoes.
+async fn deleted_folder(page: &mut Opened<'_, '_>) -> Result<()> {
+    let map = |n: usize| objects::config_map(&format!("c-{n}"), &[("n", "1")]);
+    let many: Vec<Value> = (1..8).map(map).collect();
+    page.stage.repo.commit(&[
+        ("store/many.yaml", objects::manifests(&many)),
+        ("store/stays.yaml", objects::manifests(&[objects::config_map("stays", &[])])),
+    ])?;
+    let app = page.stage.application("store", in_folder("store", json!({"prune": true}))).await?;
+    page.stage.until_sync(&app, "Synced").await?;
+    let volumes = json!([{"name": "config", "configMap": {"name": "c-1"}}]);
+    let user = objects::with(objects::pod("by-hand"), "/spec/volumes", volumes);
+    page.stage.place.apply_as("a-person", &user).await?;
+    page.stage.repo.remove(&["store/many.yaml"])?;
+    page.stage.refresh(&app).await?;
+    page.app("store", "").await?;
+    page.tab.until_shown("Confirm deletions").await?;
+    let object = format!("/o/-/ConfigMap/{}/c-1?tab=users", page.stage.place.name());
+    page.app("store", &object).await?;
+    page.tab.until_shown("by-hand").await?;
+    page.app("store", "").await?;
+    page.tab.until_shown("Confirm deletions").await?;
+    page.tab.use_control("Confirm deletions").await?;
+    page.confirm("Confirm 7 deletions").await?;
+    page.stage.place.wait_gone(&map(2)).await?;
+    page.open("undo").await?;
+    page.tab.until_shown("c-2").await?;
+    page.tab.use_control("Restore").await?;
+    let back = async || {
+        let mut n = 0;
+        for at in 1..8 {
+            n += usize::from(matches!(page.stage.place.get(&map(at)).await, Ok(Some(_))));
+        }
+        n
+    };
+    wait::until_seen(wait::LIMIT, "one object is back", back, |n| *n == 1).await?;
+    Ok(())
+}
+
+/// That a value differs is said; the value is not, anywhere.
+async fn secret_differs(page: &mut Opened<'_, '_>) -> Result<()> {
+    let secret = objects::secret("keys", &[("password", "s3cr3t-of-git")]);
+    page.stage.repo.commit(&[("keys/all.yaml", objects::manifests(std::slice::from_ref(&secret)))])?;
+    let app = page.stage.application("keys", in_folder("keys", json!({}))).await?;
+    page.stage.until_sync(&app, "Synced").await?;
+    let edit = json!({"stringData": {"password": CANARY}});
+    page.stage.place.patch_as("kubectl-edit", &secret, &edit).await?;
+    page.app("keys", "").await?;
+    page.card(&["Secret", "keys", "/data/password"]).await?;
+    page.app("keys", &format!("/o/-/Secret/{}/keys", page.stage.place.name())).await?;
+    page.tab.until("document.querySelector('.cl.mnew') !== null").await?;
+    let shown = page.tab.eval("document.documentElement.outerHTML").await?;
+    let shown = shown.as_str().unwrap_or_default();
+    ensure!(
+        shown.contains("++++") && !shown.contains(CANARY) && !shown.contains("s3cr3t"),
+        "a value is shown"
+    );
+    Ok(())
+}
+
+/// A writer that undoes each heal is named.
+async fn tug_of_war(page: &mut Opened<'_, '_>) -> Result<()> {
+    let fought = objects::config_map("fought", &[("a", "1")]);
+    page.stage.repo.commit(&[("tug/all.yaml", objects::manifests(std::slice::from_ref(&fought)))])?;
+    let app = page.stage.application("tug", in_folder("tug", json!({"selfHeal": true}))).await?;
+    page.stage.until_sync(&app, "Synced").await?;
+    let edit = json!({"data": {"a": "2"}});
+    for _ in 0..2 {
+        page.stage.place.patch_as("night-writer", &fought, &edit).await?;
+        page.stage.place.wait(&fought, "is healed", |live| live["data"]["a"] == "1").await?;
+    }
+    page.stage.place.patch_as("night-writer", &fought, &edit).await?;
+    page.phone().await?;
+    page.open("").await?;
+    page.card(&["tug", "TugOfWar", "night-writer"]).await?;
+    page.desktop().await?;
+    page.app("tug", "").await?;
+    page.card(&["TugOfWar", "night-writer", "Ends it:"]).await
+}
+
+/// What left Git is listed, deleted after a plan, and can be undone.
+async fn zombies(page: &mut Opened<'_, '_>) -> Result<()> {
+    let left = objects::config_map("left-over", &[("mode", "fast")]);
+    let stays = [objects::config_map("here-1", &[]), objects::config_map("here-2", &[])];
+    page.stage.repo.commit(&[
+        ("zombie/gone.yaml", objects::manifests(std::slice::from_ref(&left))),
+        ("zombie/stays.yaml", objects::manifests(&stays)),
+    ])?;
+    let app = page.stage.application("zombie", in_folder("zombie", json!({}))).await?;
+    page.stage.until_sync(&app, "Synced").await?;
+    page.stage.repo.remove(&["zombie/gone.yaml"])?;
+    page.stage.refresh(&app).await?;
+    page.stage.until_sync(&app, "OutOfSync").await?;
+    page.open("orphans").await?;
+    page.card(&["zombie", "left-over"]).await?;
+    page.app("zombie", "").await?;
+    page.card(&["Orphan", "left-over"]).await?;
+    page.tab.press("s").await?;
+    page.tab.tab_to("Prune").await?;
+    page.tab.press(" ").await?;
+    page.confirm("Delete 1").await?;
+    page.stage.place.wait_gone(&left).await?;
+    page.open("undo").await?;
+    page.tab.until_shown("left-over").await
+}
+
+/// What nobody can explain is named, not hidden.
+async fn residuals(page: &mut Opened<'_, '_>) -> Result<()> {
+    let wiped = objects::config_map("wiped", &[("level", "info")]);
+    page.stage.repo.commit(&[("ghost/all.yaml", objects::manifests(std::slice::from_ref(&wiped)))])?;
+    let app = page.stage.application("ghost", in_folder("ghost", json!({}))).await?;
+    page.stage.until_sync(&app, "Synced").await?;
+    let edited = json!({"metadata": {"managedFields": [{}]}, "data": {"level": "debug"}});
+    page.stage.place.patch_as("ghost", &wiped, &edited).await?;
+    page.open("").await?;
+    page.card(&["ghost", "Unexplained"]).await
+}
+
+/// Doctor has the findings of all apps by class and kind.
+async fn doctor(page: &mut Opened<'_, '_>) -> Result<()> {
+    page.phone().await?;
+    page.open("doctor").await?;
+    for class in ["LiveEdit", "TugOfWar", "Unexplained"] {
+        page.card(&[class]).await?;
+    }
+    page.desktop().await
+}
+
+/// What came and went is on the timeline: the edit by hand that is over, and its heal.
+async fn timeline(page: &mut Opened<'_, '_>) -> Result<()> {
+    page.app("payments", "?tab=timeline").await?;
+    let has = |text: &str| format!("document.querySelector('.timeline')?.innerText.includes({text:?})");
+    page.tab.until(&has("LiveEdit Deployment payments is gone")).await?;
+    page.tab.until(&has("kubectl-scale")).await?;
+    page.tab.until(&has("healed")).await
+}
+
+/// How much memory open pages take, and that the timeline is still known after a restart.
+#[expect(clippy::print_stdout, reason = "the figure is a budget")]
+async fn restarted(stage: &mut Stage, token: &str) -> Result<()> {
+    let address = stage.address("webhooks").await?;
+    let resident = |pid: rustix::process::Pid| -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        Ok(line.trim().trim_end_matches(" kB").trim().parse()?)
+    };
+    let open = async || -> Result<tokio::net::TcpStream> {
+        let mut stream = tokio::net::TcpStream::connect(address).await?;
+        let request = format!(
+            "GET /api/plumb/v1/stream HTTP/1.1\r\nhost: plumb\r\nauthorization: Bearer {token}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut seen = String::new();
+        while !seen.contains("event: beat") {
+            let mut some = [0; 4096];
+            let n = stream.read(&mut some).await?;
+            ensure!(n > 0, "the stream ended: {seen}");
+            seen.push_str(&String::from_utf8_lossy(&some[..n]));
+        }
+        Ok(stream)
+    };
+    // The first ones pay for what all share.
+    let mut streams = Vec::new();
+    for _ in 0..10 {
+        streams.push(open().await?);
+    }
+    let before = resident(stage.pid()?)?;
+    for _ in 0..100 {
+        streams.push(open().await?);
+    }
+    let each = (resident(stage.pid()?)?).saturating_sub(before) / 100;
+    println!("memory of the server for each open page: {each} KiB (budget 32)");
+    ensure!(each <= 64, "an open page takes {each} KiB of the server");
+    drop(streams);
+    Ok(())
+}

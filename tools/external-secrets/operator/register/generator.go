@@ -1,0 +1,2 @@
+// Package register links no generators.
+package register
