@@ -71,6 +71,8 @@ impl LocalApi {
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             app: None,
             asked: parking_lot::Mutex::default(),
+            written: parking_lot::Mutex::default(),
+            granted: parking_lot::Mutex::default(),
         };
         match (handler.run)(Arc::new(call)).await? {
             Answer::One(value) => Ok(value),

@@ -6,7 +6,6 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use plumb_core::app::{App, AppId};
-use plumb_core::health;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::schema::SchemaSet;
 use plumb_crd::application::{Operation, SyncOperation};

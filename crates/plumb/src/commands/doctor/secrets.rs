@@ -164,7 +164,11 @@ async fn by_cluster<'objects>(
             Ok(one) => {
                 let new = || OtherCluster {
                     name: one.cluster.name.clone(),
-                    registered: Ok(Registered { cluster: one.cluster.clone(), secret: one.secret.clone() }),
+                    registered: Ok(Registered {
+                        cluster: one.cluster.clone(),
+                        secret: one.secret.clone(),
+                        state: None,
+                    }),
                     apps: Vec::new(),
                 };
                 others.entry(one.cluster.server.clone()).or_insert_with(new).apps.extend(apps);

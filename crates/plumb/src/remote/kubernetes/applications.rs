@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures::stream;
 use http::Method;
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::{BodyExt, StreamBody};
 use plumb_core::sync::deletion::CASCADE;
 use plumb_crd::annotations::REFRESH;
 use plumb_crd::{Application, DriftReport};

@@ -66,25 +66,25 @@ impl Door {
         self.skips_validation.load(Ordering::Relaxed)
     }
 
-    fn app(&self) -> MutexGuard<'_, CurrentApp> {
+    fn current(&self) -> MutexGuard<'_, CurrentApp> {
         self.app.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn note_app(&self, namespace: &str, name: &str) {
         // The tree is read again: the Application may have changed.
-        *self.app() =
+        *self.current() =
             CurrentApp { namespace_and_name: Some((namespace.to_owned(), name.to_owned())), nodes: None };
     }
 
     pub(super) fn current_app(&self) -> Option<(String, String)> {
-        self.app().namespace_and_name.clone()
+        self.current().namespace_and_name.clone()
     }
 
     pub(super) fn known_nodes(&self) -> Option<Vec<Value>> {
-        self.app().nodes.clone()
+        self.current().nodes.clone()
     }
 
     pub(super) fn note_nodes(&self, nodes: Vec<Value>) {
-        self.app().nodes = Some(nodes);
+        self.current().nodes = Some(nodes);
     }
 }
