@@ -44,6 +44,8 @@ pub(super) fn deny(root: &Path) -> Result<Counts> {
         say("skipped: cargo-deny is not installed (`cargo install cargo-deny`)");
         return Ok(Counts { skipped: 1, ..Counts::default() });
     }
+    // Crates of other platforms, too: cargo-deny reads their licences.
+    cargo(root, &["fetch", "--quiet", "--locked"], &[])?;
     let mut counts = cargo(root, &["deny", "--offline", "check", "licenses", "bans", "sources"], &[])?;
     if runs(&["fetch", "db"]) {
         counts += cargo(root, &["deny", "--offline", "check", "advisories"], &[])?;

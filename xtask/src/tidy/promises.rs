@@ -27,9 +27,8 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Violation>> {
 /// The rows that name no test, or one that does not exist.
 fn broken(promises: &str, known: &Known) -> Vec<String> {
     let section = promises.split("\n## ").next().unwrap_or_default();
-    let rows = section.lines().filter(|line| line.starts_with('|')).skip(2);
     let mut found = Vec::new();
-    for row in rows {
+    for row in rows(section) {
         let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
         let (promise, tests) =
             (cells.first().copied().unwrap_or_default(), cells.last().copied().unwrap_or_default());
@@ -43,6 +42,15 @@ fn broken(promises: &str, known: &Known) -> Vec<String> {
         );
     }
     found
+}
+
+/// The rows of all tables, without their heads.
+fn rows(section: &str) -> impl Iterator<Item = &str> {
+    let mut n_before = 0;
+    section.lines().filter(move |line| {
+        n_before = if line.starts_with('|') { n_before + 1 } else { 0 };
+        n_before > 2
+    })
 }
 
 /// The texts in backticks, each with what is before it.
@@ -123,5 +131,11 @@ mod tests {
         check("fuzz target `yaml`", false);
         check("nothing", false);
         check("`others::*`", false);
+    }
+
+    #[test]
+    fn each_table_has_a_head() {
+        let section = "| a | b |\n|---|---|\n| 1 | 2 |\n\ntext\n\n| c | d |\n|---|---|\n| 3 | 4 |\n| 5 | 6 |";
+        assert_eq!(rows(section).collect::<Vec<_>>(), ["| 1 | 2 |", "| 3 | 4 |", "| 5 | 6 |"]);
     }
 }

@@ -105,7 +105,7 @@ impl SealedSecretsPrograms {
 pub enum ClientProgram {
     /// Argo CD's own command line, unmodified.
     Argocd,
-    /// A certified OpenID provider.
+    /// A certified `OpenID` provider.
     OidcProvider,
 }
 

@@ -147,12 +147,12 @@ impl Api {
     }
 
     /// A read.
-    pub(crate) async fn get_raw(&self, path: &str) -> Result<Value, Refused> {
+    pub(super) async fn get_raw(&self, path: &str) -> Result<Value, Refused> {
         self.exchange(Method::GET, path, None, WITHIN).await
     }
 
     /// A call for which the server may have to render or compare.
-    pub(crate) async fn patient(
+    pub(super) async fn patient(
         &self,
         method: Method,
         path: &str,

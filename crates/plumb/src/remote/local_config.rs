@@ -75,7 +75,7 @@ impl LocalConfig {
     }
 
     /// True if the current context names a server. `argocd login --core` notes one that is none.
-    pub(crate) fn is_logged_in(&self) -> bool {
+    pub(super) fn is_logged_in(&self) -> bool {
         let context = self.named("contexts", "name", self.current());
         let server = context.and_then(|context| context["server"].as_str()).unwrap_or_default();
         let is_core = self.named("servers", "server", server).is_some_and(|known| known["core"] == true);
