@@ -1,12 +1,17 @@
 //! Clients of the clusters that apps are deployed to.
 
+use std::time::Duration;
+
 use plumb_core::app::ClusterRef;
 use plumb_crd::Application;
 use plumb_kube::ClusterClient;
 
 use crate::context::Context;
 use crate::error::CommandError;
-use crate::secrets::clusters::{Registered, TIMEOUT, registered};
+use crate::secrets::clusters::{Registered, registered};
+
+/// How long reading the kinds of a cluster may take: many requests, also of a busy API server.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A client of the destination cluster of an app, with its discovered kinds.
 pub(crate) async fn cluster_of(

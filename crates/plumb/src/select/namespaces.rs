@@ -1,5 +1,7 @@
 //! The namespaces that Applications and their reports may be in.
 
+use std::collections::BTreeSet;
+
 use futures::future;
 use plumb_core::glob::Glob;
 use plumb_core::object::Manifest;
@@ -24,12 +26,21 @@ pub(crate) async fn list_in(
     let (at_home, further) = future::join(list(Some(home)), further_namespaces(context, client)).await;
     let mut found = at_home?;
     if !further.is_empty() {
+        // Through the API server of plumb, the control-plane namespace has the name that it has there.
+        let known: BTreeSet<_> = found.iter().map(place).collect();
         found.extend(list(None).await?.into_iter().filter(|object| {
             let namespace = object.namespace().unwrap_or_default();
-            namespace != home && further.iter().any(|glob| glob.matches(namespace))
+            namespace != home
+                && further.iter().any(|glob| glob.matches(namespace))
+                && !known.contains(&place(object))
         }));
     }
     Ok(found)
+}
+
+fn place(object: &Manifest) -> (String, String) {
+    let text = |part: Option<&str>| part.unwrap_or_default().to_owned();
+    (text(object.namespace()), text(object.name()))
 }
 
 /// `application.namespaces` of the settings. A user who may not read the settings sees the Applications of the

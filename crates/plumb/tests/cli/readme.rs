@@ -25,7 +25,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("plumb run --install", "the plumb of this test was started so"),
 ];
 /// The answer of these is "no": a difference counts.
-const ANSWER_IS_NO: &[&str] = &["plumb app diff payments"];
+const ANSWER_IS_NO: &[&str] = &["plumb app diff payments", "plumb app diff payments --revision v1.2"];
 /// What the machine of a user has, and this test must name.
 const MORE_WORDS: &[(&str, &[&str])] = &[("plumb seal", &["--cert", "cert.pem"])];
 

@@ -37,7 +37,13 @@ enum Command {
     /// Show what a role permits, and its tokens.
     ///
     /// Example: `plumb proj role get payments ci`
-    Get(RoleArg),
+    Get {
+        #[command(flatten)]
+        role: RoleArg,
+        /// Output format.
+        #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+        output: Format,
+    },
     /// Create a role.
     ///
     /// Example: `plumb proj role create payments ci --description "Deployments"`
@@ -102,6 +108,9 @@ enum Command {
         /// Print times in seconds since 1970.
         #[arg(long, short = 'u')]
         unixtime: bool,
+        /// Output format.
+        #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+        output: Format,
     },
 }
 
@@ -145,7 +154,7 @@ struct GroupArgs {
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     match &args.command {
         Command::List { project, output } => show_all(context, project, *output).await?,
-        Command::Get(role) => show(context, role).await?,
+        Command::Get { role, output } => show(context, role, *output).await?,
         Command::Create { role, description } => {
             let mut new = json!({"name": role.role});
             if let Some(text) = description {
@@ -182,15 +191,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             create_token(context, role, expires_in, id.as_deref(), *token_only).await?;
         }
         Command::DeleteToken { role, token } => delete_token(context, role, token).await?,
-        Command::ListTokens { role, unixtime } => {
-            let project = role.project.read(context, &context.client().await?).await?;
-            let rows: Vec<Vec<String>> =
-                tokens(project.value(), &role.role).iter().map(|token| row(token, *unixtime)).collect();
-            if rows.is_empty() {
-                context.out.note(&format!("no tokens for {}", role.role));
-            } else {
-                context.out.table(&["ID", "ISSUED AT", "EXPIRES AT"], &rows);
-            }
+        Command::ListTokens { role, unixtime, output } => {
+            show_tokens(context, role, *unixtime, *output).await?;
         }
     }
     Ok(ExitCode::Success)
@@ -262,22 +264,30 @@ async fn show_all(context: &Context, project: &ProjectArg, output: Format) -> Re
             context.out.table(&["ROLE-NAME", "DESCRIPTION"], &rows);
         }
         Format::Name => roles.iter().for_each(|role| context.out.print(&text(role, "name"))),
-        format => {
-            let shown = roles.into_iter().map(|mut role| {
-                map(&mut role).remove("jwtTokens");
-                role
-            });
-            context.out.object(format, &shown.collect())?;
-        }
+        format => context.out.object(format, &roles.into_iter().map(without_tokens).collect())?,
     }
     Ok(())
 }
 
-async fn show(context: &Context, role: &RoleArg) -> Result<(), CommandError> {
+/// The role as it is printed as data. Tokens in the spec are an older place for them.
+fn without_tokens(mut role: Value) -> Value {
+    map(&mut role).remove("jwtTokens");
+    role
+}
+
+async fn show(context: &Context, role: &RoleArg, output: Format) -> Result<(), CommandError> {
     let object = role.project.read(context, &context.client().await?).await?;
     let roles = object.value()["spec"]["roles"].as_array().cloned().unwrap_or_default();
     let found = roles.iter().find(|known| known["name"] == json!(role.role));
     let found = found.ok_or_else(|| missing(&role.role))?;
+    match output {
+        Format::Wide => {}
+        Format::Name => {
+            context.out.print(&role.role);
+            return Ok(());
+        }
+        format => return context.out.object(format, &without_tokens(found.clone())),
+    }
     let project = role.project.target(context).name;
     context.out.print(&format!("Role Name:     {}", role.role));
     context.out.print(&format!("Description:   {}", found["description"].as_str().unwrap_or_default()));
@@ -295,6 +305,24 @@ async fn show(context: &Context, role: &RoleArg) -> Result<(), CommandError> {
     let rows: Vec<Vec<String>> =
         tokens(object.value(), &role.role).iter().map(|token| row(token, false)).collect();
     context.out.table(&["ID", "ISSUED-AT", "EXPIRES-AT"], &rows);
+    Ok(())
+}
+
+async fn show_tokens(
+    context: &Context,
+    role: &RoleArg,
+    unixtime: bool,
+    output: Format,
+) -> Result<(), CommandError> {
+    let project = role.project.read(context, &context.client().await?).await?;
+    let tokens = tokens(project.value(), &role.role);
+    let rows: Vec<Vec<String>> = tokens.iter().map(|token| row(token, unixtime)).collect();
+    match output {
+        Format::Wide if rows.is_empty() => context.out.note(&format!("no tokens for {}", role.role)),
+        Format::Wide => context.out.table(&["ID", "ISSUED AT", "EXPIRES AT"], &rows),
+        Format::Name => rows.iter().filter_map(|row| row.first()).for_each(|id| context.out.print(id)),
+        format => context.out.object(format, &Value::from(tokens))?,
+    }
     Ok(())
 }
 

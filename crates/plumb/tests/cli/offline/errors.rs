@@ -25,8 +25,7 @@ fn errors_have_a_message_and_a_code() -> Result<()> {
     for line in [
         "plumb app list --colour",
         "plumb app get",
-        "plumb app list --server argocd.example.com",
-        "argocd app list --grpc-web",
+        "plumb app list --server 127.0.0.1:1",
         "argocd relogin",
         "plumb app list --watch -o json",
         "plumb app sync",
