@@ -138,7 +138,7 @@ impl Bench {
         self.until_listed(&client, args.apps)?;
         let took = median(args.runs, || client.bytes("GET", &list, &Value::Null).map(drop))?;
         figures.add(&format!("list of {}", args.apps), took, "ms", LIST_1000_MS);
-        self.streams(&client, plumb.id(), args, &mut figures)?;
+        Self::streams(&client, plumb.id(), args, &mut figures)?;
         if args.more_apps > args.apps {
             self.create(args.apps..args.more_apps)?;
             self.until_listed(&client, args.more_apps)?;
@@ -150,17 +150,17 @@ impl Bench {
     }
 
     /// What open streams cost while nothing happens, and how quickly a change reaches them.
-    fn streams(&self, client: &Client, pid: u32, args: &Args, figures: &mut Figures) -> Result<()> {
+    fn streams(client: &Client, pid: u32, args: &Args, figures: &mut Figures) -> Result<()> {
         let version =
             client.call("GET", "/api/v1/applications?fields=metadata.resourceVersion", &Value::Null)?;
         let version = version["metadata"]["resourceVersion"].as_str().context("the list has no version")?;
         let fields: Vec<String> = FIELDS.iter().map(|field| format!("result.application.{field}")).collect();
-        let path = format!(
+        let watched = format!(
             "/api/v1/stream/applications?resourceVersion={version}&fields=result.type,{}",
             fields.join(",")
         );
         let before = Usage::of(pid)?;
-        let mut streams = Streams::open(client, &path, args.streams)?;
+        let mut streams = Streams::open(client, &watched, args.streams)?;
         let open = Usage::of(pid)?;
         std::thread::sleep(Duration::from_secs(args.idle));
         let after = Usage::of(pid)?;
@@ -175,8 +175,8 @@ impl Bench {
         while reached.len() < args.runs {
             run += 1;
             let mark = format!("change-{run}-of-the-bench");
-            let patch = json!({"metadata": {"labels": {"bench": mark}}}).to_string();
-            let body = json!({"name": name, "patchType": "merge", "patch": patch, "validate": false});
+            let change = json!({"metadata": {"labels": {"bench": mark}}}).to_string();
+            let body = json!({"name": name, "patchType": "merge", "patch": change, "validate": false});
             let path = format!("/api/v1/applications/{name}");
             // The change is written when the API server has it: that is just before the answer.
             client.call("PATCH", &path, &body)?;

@@ -44,7 +44,7 @@ pub(crate) struct Args {
 enum With {
     /// Argo CD's own command line.
     Argocd,
-    /// An OpenID provider.
+    /// An `OpenID` provider.
     Oidc,
 }
 
