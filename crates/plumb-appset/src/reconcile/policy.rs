@@ -37,13 +37,15 @@ impl Policy {
         matches!(self, Self::CreateDelete | Self::Sync)
     }
 
-    /// The policy that counts for a set: that of the installation if there is one, unless sets may override it.
+    /// The policy that counts for a set: its own if it has one and may have one, else that of the installation. A word
+    /// that plumb does not know allows the least.
     pub(super) fn of(set: &ApplicationSet, rules: &Rules) -> Self {
         let own = set.spec.sync_policy.as_ref().and_then(|policy| policy.applications_sync.as_deref());
-        let own = own.and_then(Self::from_name).unwrap_or(Self::Sync);
-        match rules.policy {
-            Some(policy) if !rules.policy_override => policy,
-            _ => own,
+        match own {
+            Some(own) if rules.policy_override || rules.policy.is_none() => {
+                Self::from_name(own).unwrap_or(Self::CreateOnly)
+            }
+            _ => rules.policy.unwrap_or(Self::Sync),
         }
     }
 }
@@ -78,5 +80,33 @@ impl Default for Rules {
             max_resources: 5000,
             budget: DeletionBudget::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_policy_of_the_installation_counts_where_a_set_has_none() {
+        let check = |installation: &str, policy_override: bool, own: Option<&str>, expected: Policy| {
+            let mut spec = json!({"generators": [], "template": {"metadata": {}, "spec": {}}});
+            if let Some(own) = own {
+                spec["syncPolicy"] = json!({"applicationsSync": own});
+            }
+            let set = ApplicationSet::from_json(&json!({"metadata": {"name": "s"}, "spec": spec})).unwrap();
+            let rules = Rules { policy: Policy::from_name(installation), policy_override, ..Rules::default() };
+            assert_eq!(Policy::of(&set, &rules), expected, "{installation} {policy_override} {own:?}");
+        };
+        check("", true, None, Policy::Sync);
+        check("", true, Some("create-only"), Policy::CreateOnly);
+        check("", false, Some("create-update"), Policy::CreateUpdate);
+        check("create-only", true, None, Policy::CreateOnly);
+        check("create-only", true, Some("sync"), Policy::Sync);
+        check("create-only", false, Some("sync"), Policy::CreateOnly);
+        check("sync", false, Some("create-only"), Policy::Sync);
+        check("", true, Some("create_only"), Policy::CreateOnly);
     }
 }

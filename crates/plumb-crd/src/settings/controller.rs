@@ -54,7 +54,7 @@ pub struct ControllerSettings {
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct AppSetSettings {
-    /// The policy for all sets, such as `create-only`; empty: each set has its own.
+    /// The policy for all sets: `create-only`, `create-update`, `create-delete` or `sync`; empty: each set has its own.
     pub policy: String,
     /// True if a set may have another policy all the same.
     pub policy_override: bool,
@@ -81,8 +81,22 @@ pub struct AppSetSettings {
 }
 
 impl AppSetSettings {
+    /// Argo CD does not start with a word that it does not know. plumb then does what deletes and changes nothing.
+    fn read_policy(reader: &mut Reader<'_>) -> String {
+        const KEY: &str = "applicationsetcontroller.policy";
+        let policy = reader.text(KEY);
+        if matches!(policy, "" | "create-only" | "create-update" | "create-delete" | "sync") {
+            return policy.to_owned();
+        }
+        reader.report(
+            KEY,
+            "expected create-only, create-update, create-delete or sync; create-only is used",
+        );
+        "create-only".to_owned()
+    }
+
     fn read(reader: &mut Reader<'_>) -> Self {
-        let policy = reader.text("applicationsetcontroller.policy").trim().to_owned();
+        let policy = Self::read_policy(reader);
         Self {
             policy_override: reader
                 .bool("applicationsetcontroller.enable.policy.override", policy.is_empty()),
