@@ -30,6 +30,9 @@ pub(super) struct Explained {
     pub(super) leave_out: Option<FieldPath>,
     /// The field that plumb has to own before an apply can remove it.
     pub(super) take_ownership_of: Option<FieldPath>,
+    /// May Git only take over the live value? Without a value of Git, a sync would remove the field from the cluster, or the
+    /// API server would refuse the object.
+    pub(super) git_takes_live: bool,
     /// A detail for the text of the fix: a known field name, or what to do about an error.
     pub(super) hint: Option<String>,
     /// The name of the rule that decided.
@@ -55,6 +58,7 @@ impl Explained {
             keep_live: None,
             leave_out: None,
             take_ownership_of: None,
+            git_takes_live: false,
             hint: None,
             rule: None,
         }
@@ -83,6 +87,12 @@ impl Explained {
     /// Lets an apply keep the live value of this field.
     pub(super) fn keeping(mut self, field: FieldPath) -> Self {
         self.keep_live = Some(field);
+        self
+    }
+
+    /// Git must not leave the field out; it may say what the cluster has.
+    pub(super) fn for_git_to_take(mut self) -> Self {
+        self.git_takes_live = true;
         self
     }
 

@@ -37,7 +37,10 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     let mut actors: Vec<String> = Vec::new();
     let mut hints: Vec<String> = Vec::new();
     let patch = fix_patch(evidence, class, &group);
-    let is_in_git = group.iter().any(|explained| explained.git.is_some());
+    let in_git = group.iter().filter(|explained| explained.git.is_some());
+    let (taken, removed): (Vec<bool>, Vec<bool>) =
+        in_git.map(|explained| explained.git_takes_live).partition(|takes_live| *takes_live);
+    let of_controller = (!removed.is_empty(), !taken.is_empty());
     for explained in group {
         finding.counts |= explained.counts;
         if explained.field != FieldPath::root() {
@@ -57,7 +60,7 @@ fn finding(evidence: &Evidence<'_>, class: DriftClass, group: Vec<Explained>) ->
     }
     finding.fields.sort();
     finding.fields.dedup();
-    finding.fix = Fix { patch, ..fix(evidence, &finding, is_in_git, (&actors, &hints)) };
+    finding.fix = Fix { patch, ..fix(evidence, &finding, of_controller, (&actors, &hints)) };
     if finding.fields.len() > MAX_FIELDS {
         let more = finding.fields.len() - MAX_FIELDS;
         finding.fields.truncate(MAX_FIELDS);
@@ -104,7 +107,7 @@ fn since(evidence: &Evidence<'_>, finding: &Finding) -> Option<jiff::Timestamp> 
 fn fix(
     evidence: &Evidence<'_>,
     finding: &Finding,
-    is_in_git: bool,
+    (removed, taken): (bool, bool),
     (actors, hints): (&[String], &[String]),
 ) -> Fix {
     let fields = || finding.fields.iter().map(ToString::to_string).collect::<Vec<String>>();
@@ -117,7 +120,7 @@ fn fix(
         DriftClass::HookResidue => classes::hook_residue::fix(),
         DriftClass::UnstableRender => classes::unstable_render::fix(&fields()),
         DriftClass::EquivalentValue => classes::equivalent_value::fix(),
-        DriftClass::ControllerOwned => classes::controller_owned::fix(&fields(), is_in_git),
+        DriftClass::ControllerOwned => classes::controller_owned::fix(&fields(), removed, taken),
         DriftClass::AdmissionMutated => classes::admission_mutated::fix(),
         DriftClass::RejectedField => classes::rejected_field::fix(finding.counts, hints),
         DriftClass::StaleOwnership => classes::stale_ownership::fix(evidence.facts.app),

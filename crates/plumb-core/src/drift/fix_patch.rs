@@ -21,9 +21,10 @@ const MAX_VALUE: usize = 300;
 pub(super) fn fix_patch(evidence: &Evidence<'_>, class: DriftClass, group: &[Explained]) -> Option<String> {
     match class {
         DriftClass::UnstableRender | DriftClass::TugOfWar => ignore_rule(evidence.key, group),
-        DriftClass::PhantomDefault | DriftClass::ControllerOwned | DriftClass::RejectedField => {
+        DriftClass::PhantomDefault | DriftClass::RejectedField => {
             document_patch(evidence, without(evidence, group))
         }
+        DriftClass::ControllerOwned => document_patch(evidence, of_controller(evidence, group)),
         DriftClass::EquivalentValue
         | DriftClass::LiveEdit
         | DriftClass::Unexplained
@@ -57,6 +58,27 @@ fn ignore_rule(key: &ObjectKey, group: &[Explained]) -> Option<String> {
         rule.retain(|_, value| value != "");
     }
     bounded(format!("# in the Application's spec\nignoreDifferences:\n- {rule}\n"))
+}
+
+/// Operations that leave to a controller what Git sets too. What only the controller sets has no place in Git: its position
+/// in a list is one of the live object.
+fn of_controller(evidence: &Evidence<'_>, group: &[Explained]) -> Option<Vec<Value>> {
+    let in_git = group.iter().filter(|explained| explained.git.is_some()).cloned();
+    let (taken, left): (Vec<Explained>, Vec<Explained>) = in_git.partition(|one| one.git_takes_live);
+    let inside_taken = |one: &Explained| taken.iter().any(|taken| is_inside(one, taken));
+    let left: Vec<Explained> = left.into_iter().filter(|one| !inside_taken(one)).collect();
+    // Values first: a removal shifts the positions of the items after it.
+    let mut operations = as_live(evidence, &taken)?;
+    operations.extend(without(evidence, &left)?);
+    Some(operations)
+}
+
+/// Is the place of one value in Git inside that of another?
+fn is_inside(one: &Explained, other: &Explained) -> bool {
+    match (&one.git, &other.git) {
+        (Some(one), Some(other)) => one.starts_with(other),
+        _ => false,
+    }
 }
 
 /// Operations that remove the lines, or rename a misspelled one.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, check, thing};
+use crate::scene::{Scene, check, offered, said, thing};
 
 #[test]
 fn only_a_known_controller_may_add_to_a_list() {
@@ -199,4 +199,47 @@ fn certificates_may_be_injected_over_a_placeholder() {
         scene("Cg==", "kubectl-edit Update 2"),
         expect!["! LiveEdit /webhooks/0/clientConfig/caBundle by kubectl-edit"],
     );
+}
+
+#[test]
+fn a_patch_removes_only_what_git_itself_says_there() {
+    let ours = || json!({"f:metadata": {"f:labels": {}}});
+    let (pull, docker) = (json!({"name": "a"}), json!({"name": "dockercfg"}));
+    // The controller's item is first in the cluster, Git's own in Git.
+    let account = Scene::new(
+        "v1 ServiceAccount",
+        json!({"imagePullSecrets": [pull]}),
+        json!({"imagePullSecrets": [docker, pull]}),
+    )
+    .by("argocd-controller Apply 1", ours())
+    .by("openshift-controller-manager Update 2", json!({"f:imagePullSecrets": {}}));
+    assert_eq!(offered(&account), "");
+    check(account, expect!["ControllerOwned /imagePullSecrets/0 by openshift-controller-manager"]);
+}
+
+#[test]
+fn git_takes_over_what_it_must_not_leave_out() {
+    let ours = || json!({"f:metadata": {"f:labels": {}}});
+    let reordered = thing(json!({"items": ["a", "b"]}), json!({"items": ["b", "a"]}))
+        .by("argocd-controller Apply 1", ours())
+        .by("queue-controller Update 2", json!({"f:spec": {"f:items": {}}}));
+    expect![[r#"- {"op":"replace","path":"/spec/items","value":["b","a"]}"#]].assert_eq(&offered(&reordered));
+    let claim = |size: &str| json!({"spec": {"resources": {"requests": {"storage": size}}}});
+    let storage = json!({"f:spec": {"f:resources": {"f:requests": {"f:storage": {}}}}});
+    let grown = Scene::new("v1 PersistentVolumeClaim", claim("1Gi"), claim("2Gi"))
+        .by("argocd-controller Apply 1", ours())
+        .by("csi-resizer Update 2", storage);
+    expect![[r#"- {"op":"replace","path":"/spec/resources/requests/storage","value":"2Gi"}"#]]
+        .assert_eq(&offered(&grown));
+    expect![[r#"
+        `csi-resizer` expanded the volume, which cannot shrink again: Git says "1Gi", the cluster has "2Gi"
+        -> write the value of the cluster to Git (without the field, a sync would remove it from the cluster or be refused), or ignore exactly this: `jsonPointers: [/spec/resources/requests/storage]`"#]].assert_eq(&said(&grown));
+    let scaled =
+        Scene::new("apps/v1 Deployment", json!({"spec": {"replicas": 1}}), json!({"spec": {"replicas": 3}}))
+            .by("argocd-controller Apply 1", ours())
+            .autoscaler("web");
+    expect![[r#"- {"op":"remove","path":"/spec/replicas"}"#]].assert_eq(&offered(&scaled));
+    expect![[r#"
+        HorizontalPodAutoscaler `web` targets this object and sets its replicas: Git says 1, the cluster has 3
+        -> remove the field from Git (server-side apply keeps the live value; the first client-side apply without the field sets its default once), or ignore exactly this: `jsonPointers: [/spec/replicas]`"#]].assert_eq(&said(&scaled));
 }

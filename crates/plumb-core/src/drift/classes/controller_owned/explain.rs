@@ -51,7 +51,8 @@ pub(in crate::drift) fn aggregated(case: &Case<'_>, difference: &Difference<'_>)
 /// Any other value that Git sets and a controller changed, in a way that does no harm.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let entry = case.other_writer_of(difference).filter(|entry| is_controller(entry))?;
-    let why = match shape_of(case, difference, entry)? {
+    let shape = shape_of(case, difference, entry)?;
+    let why = match shape {
         Harmless::InjectedBundle => "injects the CA bundle where Git has a placeholder".to_owned(),
         Harmless::StricterFailurePolicy => {
             format!("made the failure policy stricter: {}", case.values(difference))
@@ -68,7 +69,15 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
             format!("added {added} to a list that Git also sets")
         }
     };
-    Some(owned(difference, format!("`{}` {why}", writer(entry))).written_by(entry))
+    let explained = owned(difference, format!("`{}` {why}", writer(entry))).written_by(entry);
+    Some(match shape {
+        // The list has all items of Git. A claim must ask for storage.
+        Harmless::Reordered | Harmless::GrownVolume => explained.for_git_to_take(),
+        Harmless::InjectedBundle
+        | Harmless::StricterFailurePolicy
+        | Harmless::OfControlPlane
+        | Harmless::ItemBeside => explained,
+    })
 }
 
 /// An apply keeps the live value.
@@ -150,15 +159,18 @@ pub(in crate::drift) fn scaled_addition(case: &Case<'_>, addition: &Addition<'_>
     Some(Explained::new(DriftClass::ControllerOwned, addition.path.clone(), false, evidence))
 }
 
-pub(in crate::drift) fn fix(fields: &[String], is_in_git: bool) -> Fix {
-    if !is_in_git {
-        return Fix::new(FixKind::None, "nothing to do: Git does not set this field");
-    }
-    Fix::new(
-        FixKind::EditGit,
-        format!(
-            "remove the field from Git (the live value stays), or ignore exactly this: `jsonPointers: [{}]`",
-            fields.join(", ")
-        ),
-    )
+/// What ends it, for values that Git may leave out (`removed`) and values that Git has to set (`taken`).
+pub(in crate::drift) fn fix(fields: &[String], removed: bool, taken: bool) -> Fix {
+    const REMOVE: &str = "remove the field from Git (server-side apply keeps the live value; the first client-side apply \
+        without the field sets its default once)";
+    const TAKE: &str = "write the value of the cluster to Git (without the field, a sync would remove it from the cluster \
+        or be refused)";
+    let change = match (removed, taken) {
+        (false, false) => return Fix::new(FixKind::None, "nothing to do: Git does not set this field"),
+        (true, false) => REMOVE.to_owned(),
+        (false, true) => TAKE.to_owned(),
+        (true, true) => format!("{REMOVE}, or {TAKE}, as the patch does for each field"),
+    };
+    let fields = fields.join(", ");
+    Fix::new(FixKind::EditGit, format!("{change}, or ignore exactly this: `jsonPointers: [{fields}]`"))
 }
