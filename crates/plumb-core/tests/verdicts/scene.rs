@@ -298,6 +298,13 @@ pub(crate) fn said(scene: &Scene) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
+/// The operations of the patches that the findings of a scene offer.
+pub(crate) fn offered(scene: &Scene) -> String {
+    let verdict = scene.verdict();
+    let patches = verdict.findings.iter().filter_map(|finding| finding.fix.patch.as_deref());
+    patches.flat_map(|patch| patch.lines().skip(1)).collect::<Vec<&str>>().join("\n")
+}
+
 /// The schemas of the kinds that the scenes use, in the format of the API server.
 fn schemas() -> SchemaSet {
     let text = json!({"type": "string"});
@@ -345,7 +352,7 @@ fn schemas() -> SchemaSet {
             "securityContext": {"type": "object", "properties": {"privileged": {"type": "boolean"}, "other": texts}}}},
         "io.k8s.api.core.v1.PodSpec": {"type": "object", "properties": {
             "nodeName": text, "serviceAccount": text, "serviceAccountName": text, "containers": containers,
-            "dnsPolicy": text, "hostNetwork": {"type": "boolean"}, "enableServiceLinks": {"type": "boolean"},
+            "dnsPolicy": text, "tolerations": {"type": "array", "items": {"type": "object"}}, "hostNetwork": {"type": "boolean"}, "enableServiceLinks": {"type": "boolean"},
             "securityContext": {"type": "object", "properties": {"runAsUser": {"type": "integer"}}}}},
         "io.k8s.api.apps.v1.DeploymentSpec": {"type": "object", "properties": {
             "replicas": {"type": "integer"},

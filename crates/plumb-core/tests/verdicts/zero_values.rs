@@ -59,6 +59,64 @@ fn an_empty_map_of_a_config_map_costs_no_dry_run() {
     );
 }
 
+/// Argo CD applies on the client by default, and the doctor asks for no dry-run: no entry is of a server-side apply then.
+#[test]
+fn without_an_owner_or_a_dry_run_nothing_is_missing_where_absent_is_the_same() {
+    let deployment = |git: Value, live: Value| {
+        let pod = |spec: Value| json!({"spec": {"template": {"spec": spec}}});
+        Scene::new("apps/v1 Deployment", pod(git.clone()), pod(live))
+            .by(
+                "argocd-controller Update 1",
+                json!({"f:spec": {"f:template": {"f:spec": {"f:dnsPolicy": {}}}}}),
+            )
+            .after_restart()
+    };
+    let plain = deployment(
+        json!({"hostNetwork": false, "tolerations": [], "dnsPolicy": "Default"}),
+        json!({"dnsPolicy": "Default"}),
+    );
+    check(plain, expect!["PhantomDefault /spec/template/spec/hostNetwork /spec/template/spec/tolerations"]);
+    // What means something when it is gone counts.
+    check(
+        deployment(json!({"hostNetwork": true}), json!({})),
+        expect!["! Behind /spec/template/spec/hostNetwork"],
+    );
+    check(
+        deployment(json!({"enableServiceLinks": false}), json!({})),
+        expect!["! Behind /spec/template/spec/enableServiceLinks"],
+    );
+    check(
+        deployment(json!({"hostNetwork": false}), json!({"hostNetwork": true})),
+        expect!["! Behind /spec/template/spec/hostNetwork"],
+    );
+    // A key of a map is content, whatever its name.
+    let key = || Scene::new("v1 ConfigMap", json!({"data": {"hostname": ""}}), json!({"data": {}}));
+    check(key().after_restart(), expect!["! Unexplained /data/hostname"]);
+    check(
+        thing(json!({"enabled": false}), json!({})).after_restart(),
+        expect!["! Unexplained /spec/enabled"],
+    );
+}
+
+#[test]
+fn an_empty_address_is_left_to_the_server_without_asking_it() {
+    let service = |git: Value, live: Value| {
+        Scene::new("v1 Service", json!({"spec": git}), json!({"spec": live})).after_restart()
+    };
+    check(
+        service(json!({"clusterIP": ""}), json!({"clusterIP": "10.0.0.7"})),
+        expect!["PhantomDefault /spec/clusterIP"],
+    );
+    check(
+        service(json!({"clusterIP": "None"}), json!({"clusterIP": "10.0.0.7"})),
+        expect!["! Unexplained /spec/clusterIP"],
+    );
+    check(
+        service(json!({"sessionAffinity": ""}), json!({"sessionAffinity": "ClientIP"})),
+        expect!["! Unexplained /spec/sessionAffinity"],
+    );
+}
+
 /// Where the witness was not asked, `managedFields` are the evidence: a controller that wrote the object itself.
 #[test]
 fn without_a_witness_a_controller_leaves_a_trace_when_it_writes_an_object_back() {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::compare::{Difference, Forgiven, is_zero, twin};
+use crate::compare::{Change, Difference, Forgiven, is_zero, twin};
 use crate::drift::case::{Case, last_field, leaf_places, show};
 use crate::drift::explained::Explained;
-use crate::drift::{DriftClass, Fix, FixKind, LiveOwner};
+use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::is_controller_by_name;
 use crate::object::{FieldPath, Segment};
 use crate::schema::{Schema, Shape};
@@ -33,9 +33,9 @@ pub(in crate::drift) fn no_items(forgiven: &Forgiven<'_>) -> Explained {
 
 /// Git writes a zero value or a default, and the cluster lacks the field.
 ///
-/// A missing field and `false` can differ (`automountServiceAccountToken`). Where they do not, it is enough that our apply
-/// still owns the field: the API server dropped the value. Elsewhere that is no proof, because a client can write
-/// `managedFields` too, and the dry-run decides. A custom resource passes through the Go types of its operator, which drop
+/// A missing field and `false` can differ (`automountServiceAccountToken`). Where they do not, nothing is gone, whoever
+/// wrote the object. Elsewhere the owner of the field is no proof, because a client can write `managedFields` too, and the
+/// dry-run decides. A custom resource passes through the Go types of its operator, which drop
 /// zero values on every write: there it takes evidence that such a write dropped it, and not a user who removed a line.
 pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option<Explained> {
     let dropped_by_server = is_dropped_by_server(case, forgiven);
@@ -60,12 +60,21 @@ pub(in crate::drift) fn zero(case: &Case<'_>, forgiven: &Forgiven<'_>) -> Option
     Some(explained)
 }
 
-/// Does our apply still own the field that is missing? The API server stores custom resources as they are written, so
-/// there it drops nothing. An object that no app has applied yet has no such owner.
+/// Does the missing field mean the same, and does the API server drop the value? It stores custom resources as they are
+/// written, so there it drops nothing.
 fn is_dropped_by_server(case: &Case<'_>, forgiven: &Forgiven<'_>) -> bool {
     let is_same = || forgiven.desired.is_none_or(|desired| is_same_as_absent(&forgiven.path, desired));
-    let is_applied_by_nobody = || case.evidence.facts.owner == LiveOwner::Nobody;
-    case.is_built_in() && (case.is_ours(&forgiven.path) || is_applied_by_nobody()) && is_same()
+    case.is_built_in() && is_declared(case, &forgiven.desired_path) && is_same()
+}
+
+/// Is it a field that the schema declares, with a type? A key of a map such as `data`, and a value of any type such as a
+/// default in a CRD's schema, are content: there an empty value is a value.
+fn is_declared(case: &Case<'_>, field: &FieldPath) -> bool {
+    let (Some(map), Some(name)) = (field.parent(), last_field(field)) else { return false };
+    case.schema_of(&map).is_some_and(|schema| {
+        let declared = schema.fields().find(|(declared, _)| *declared == name);
+        declared.is_some_and(|(_, schema)| !matches!(schema.shape(), Shape::Any))
+    })
 }
 
 /// Did the Go types of an operator drop this value? They drop all values of that kind together, and none that has a
@@ -223,6 +232,29 @@ pub(in crate::drift) fn chosen_by_server(difference: &Difference<'_>) -> Explain
         difference.desired_path.clone(),
         false,
         "Git leaves the value empty, so the API server chooses one; a dry-run would not change it",
+    )
+}
+
+/// Does Git's empty value ask the API server to choose, in a field that it chooses for each object (`clusterIP` of a
+/// Service)? Then any value in the cluster is its choice, or one that Git leaves open.
+pub(in crate::drift) fn is_left_to_server(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    let is_empty = difference.desired.is_some_and(|value| is_zero(value) && !value.is_null());
+    let is_chosen =
+        matches!(last_field(&difference.path), Some("clusterIP" | "nodePort" | "healthCheckNodePort"));
+    difference.change == Change::Value
+        && is_empty
+        && is_chosen
+        && case.is_built_in()
+        && case.desired.kind() == "Service"
+}
+
+/// The same, where the API server was not asked.
+pub(in crate::drift) fn left_to_server(difference: &Difference<'_>) -> Explained {
+    Explained::new(
+        DriftClass::PhantomDefault,
+        difference.desired_path.clone(),
+        false,
+        "Git leaves the value empty, so the API server chooses one, and keeps it",
     )
 }
 

@@ -214,6 +214,9 @@ fn unchanged_by_apply(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
         Prediction::Asked => Ruling::Ask,
         Prediction::Refused => Ruling::Silent,
         Prediction::Unchanged => Ruling::Is(unchanged(case, difference)),
+        Prediction::Unavailable if phantom_default::is_left_to_server(case, difference) => {
+            Ruling::Is(phantom_default::left_to_server(difference))
+        }
         Prediction::Changed | Prediction::Unavailable => Ruling::Pass,
     }
 }
