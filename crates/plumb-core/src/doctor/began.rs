@@ -33,6 +33,8 @@ pub enum ChangeKind {
     Sync {
         /// Its number in the history of the app.
         id: i64,
+        /// The number of the sync before it, if the history of the app still has that.
+        previous: Option<i64>,
         /// What it deployed.
         commit: String,
         /// Other objects that it changed, if it did not change this one.
@@ -154,6 +156,7 @@ mod tests {
         Change {
             at: time(at),
             kind: ChangeKind::Sync {
+                previous: None,
                 id,
                 commit: "abc1234def".to_owned(),
                 others: others.iter().map(|other| (*other).to_owned()).collect(),

@@ -31,6 +31,7 @@ pub fn data(diagnosis: &Diagnosis) -> Value {
             "unhealthy": diagnosis.ill.len(),
             "wrong": count(&diagnosis.wrong),
             "harmless": count(&diagnosis.harmless),
+            "redWithoutDifference": diagnosis.unexplained.len(),
             "unjudged": diagnosis.unjudged.len(),
             "orphans": count(&diagnosis.orphans),
             "unstable": count(&diagnosis.unstable),
@@ -40,6 +41,10 @@ pub fn data(diagnosis: &Diagnosis) -> Value {
         "unhealthy": ill.collect::<Vec<_>>(),
         "wrong": findings(&diagnosis.wrong),
         "harmless": findings(&diagnosis.harmless),
+        "redWithoutDifference": diagnosis.unexplained.iter().map(|(app, key)| {
+            compact(json!({"app": app.to_string(), "group": key.group, "kind": key.kind,
+                "namespace": key.namespace_or_empty(), "name": key.name}))
+        }).collect::<Vec<_>>(),
         "unjudged": diagnosis.unjudged.iter().map(|app| {
             let objects: Vec<String> = app.red.iter().map(ToString::to_string).collect();
             compact(json!({"app": app.app.to_string(), "objects": objects, "problem": app.problem}))

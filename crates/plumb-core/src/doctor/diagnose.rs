@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{AppFacts, Group, Illness, PauseFact, Place, Unjudged};
+use super::{AppFacts, Group, Illness, PauseFact, Place, StatusOf, Unjudged};
 use crate::app::AppId;
 use crate::drift::{DriftClass, Finding};
 use crate::object::ObjectKey;
@@ -38,6 +38,8 @@ pub struct Diagnosis {
     pub wrong: Vec<Group>,
     /// Objects that a status shows as `OutOfSync` although nothing is wrong with them.
     pub harmless: Vec<Group>,
+    /// Objects that Argo CD shows as `OutOfSync`, and in which plumb finds no difference at all.
+    pub unexplained: Vec<(AppId, ObjectKey)>,
     /// Apps without a verdict of plumb that need one.
     pub unjudged: Vec<Unjudged>,
     /// Objects that Git no longer has.
@@ -74,6 +76,8 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
             facts.pauses.iter().filter(|pause| filter.classes.is_empty() && is_worth_a_line(pause, now));
         diagnosis.pauses.extend(pauses.map(|pause| (facts.app.clone(), pause.clone())));
         diagnosis.unjudged.extend(unjudged(facts, filter));
+        let unexplained = unexplained(facts, filter);
+        diagnosis.unexplained.extend(unexplained.map(|key| (facts.app.clone(), key.clone())));
         let secrets = facts.plain_secrets.iter();
         let secrets = secrets.filter(|key| filter.classes.is_empty() && filter.has_kind(&key.kind));
         diagnosis.plain_secrets.extend(secrets.map(|key| (facts.app.clone(), key.clone())));
@@ -90,6 +94,7 @@ pub fn diagnose(apps: &[AppFacts], filter: &Filter, now: Timestamp) -> Diagnosis
         }
     }
     diagnosis.unjudged.sort();
+    diagnosis.unexplained.sort();
     diagnosis.plain_secrets.sort();
     diagnosis.ill.sort_by_cached_key(|illness| {
         // A status that waits for a user can be months old; a crash loop must not be below it. What has no known start
@@ -137,6 +142,21 @@ fn unjudged(facts: &AppFacts, filter: &Filter) -> Option<Unjudged> {
     let red: Vec<ObjectKey> = facts.red.iter().filter(is_shown).cloned().collect();
     let problem = facts.problem.clone().filter(|_| filter.kinds.is_empty());
     (!red.is_empty() || problem.is_some()).then(|| Unjudged { app: facts.app.clone(), red, problem })
+}
+
+/// What Argo CD shows as `OutOfSync` although plumb compared it, and found nothing. An object that could not be read is named
+/// in the problem.
+fn unexplained<'facts>(
+    facts: &'facts AppFacts,
+    filter: &'facts Filter,
+) -> impl Iterator<Item = &'facts ObjectKey> {
+    let found: BTreeSet<&ObjectKey> = facts.findings.iter().map(|finding| &finding.key).collect();
+    let is_compared = facts.is_judged && facts.status_of == StatusOf::ArgoCd && filter.classes.is_empty();
+    let is_unread =
+        |key: &ObjectKey| facts.problem.as_ref().is_some_and(|problem| problem.contains(&key.to_string()));
+    facts.red.iter().filter(move |key| {
+        is_compared && filter.has_kind(&key.kind) && !found.contains(key) && !is_unread(key)
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

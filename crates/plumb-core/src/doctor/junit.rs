@@ -19,11 +19,22 @@ pub fn junit(diagnosis: &Diagnosis) -> String {
         ("unhealthy", ill),
         ("wrong", cases(&diagnosis.wrong, true)),
         ("harmless", cases(&diagnosis.harmless, false)),
+        ("redWithoutDifference", unexplained(diagnosis)),
         ("unjudged", unjudged(diagnosis)),
         ("orphans", cases(&diagnosis.orphans, true)),
         ("unstable", cases(&diagnosis.unstable, false)),
     ];
     junit_of("plumb doctor", &suites)
+}
+
+/// Nothing was found that is wrong with them.
+fn unexplained(diagnosis: &Diagnosis) -> Vec<TestCase> {
+    let case = diagnosis.unexplained.iter().map(|(app, key)| TestCase {
+        class: app.to_string(),
+        name: format!("{key} has no difference, and is OutOfSync in Argo CD"),
+        failure: None,
+    });
+    case.collect()
 }
 
 fn unjudged(diagnosis: &Diagnosis) -> Vec<TestCase> {

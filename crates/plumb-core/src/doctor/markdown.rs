@@ -38,6 +38,12 @@ pub fn markdown(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> Strin
             text.push_str(&table(title, groups, namespace, &long));
         }
     }
+    if !diagnosis.unexplained.is_empty() {
+        text.push_str("\n## Red, and plumb finds no difference\n\n| app | object |\n|---|---|\n");
+        for (app, key) in &diagnosis.unexplained {
+            text.push_str(&row(&[app_name(app, namespace), key.to_string()]));
+        }
+    }
     if !diagnosis.unjudged.is_empty() {
         text.push_str("\n## Not judged by plumb\n\n| app | out of sync | why not |\n|---|---|---|\n");
         for app in &diagnosis.unjudged {

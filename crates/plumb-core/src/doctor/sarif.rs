@@ -23,6 +23,10 @@ pub fn sarif(diagnosis: &Diagnosis, version: &str) -> Value {
             result("Unhealthy", "error", &text, (&illness.app.to_string(), &illness.key.to_string()))
         })
         .collect();
+    results.extend(diagnosis.unexplained.iter().map(|(app, key)| {
+        let text = format!("{key} is OutOfSync in Argo CD, and plumb finds no difference");
+        result("OutOfSync", "note", &text, (&app.to_string(), &key.to_string()))
+    }));
     results.extend(diagnosis.unjudged.iter().flat_map(|Unjudged { app, red, problem }| {
         let out_of_sync = |key: &ObjectKey| {
             let text = format!("{key} is OutOfSync, and plumb did not judge it");

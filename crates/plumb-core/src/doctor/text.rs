@@ -31,6 +31,7 @@ pub fn text(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> String {
             &diagnosis.harmless,
             &["plumb fix --patch  # the changes of Git that end it; --branch NAME commits them"],
         ),
+        screen.unexplained(diagnosis),
         screen.unjudged(diagnosis),
         screen.groups("NOT IN GIT", &diagnosis.orphans, &orphans),
         screen.groups("RENDERED DIFFERENTLY EACH TIME", &diagnosis.unstable, &unstable),
@@ -54,6 +55,7 @@ pub fn text(diagnosis: &Diagnosis, namespace: &str, now: Timestamp) -> String {
 fn summary(diagnosis: &Diagnosis) -> String {
     let n_wrong: usize = diagnosis.wrong.iter().map(|group| group.places.len()).sum();
     let n_harmless: usize = diagnosis.harmless.iter().map(|group| group.places.len()).sum();
+    let n_harmless = n_harmless + diagnosis.unexplained.len();
     let n_orphans: usize = diagnosis.orphans.iter().map(|group| group.places.len()).sum();
     format!(
         "{}: {} unhealthy for too long, {n_wrong} wrong, {n_orphans} not in Git, {n_harmless} red without a reason; \
@@ -161,6 +163,25 @@ impl Screen<'_> {
         .into_owned()
     }
 
+    fn unexplained(&self, diagnosis: &Diagnosis) -> Vec<String> {
+        if diagnosis.unexplained.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![format!("RED, AND PLUMB FINDS NO DIFFERENCE ({})", diagnosis.unexplained.len())];
+        let shown = diagnosis.unexplained.iter().take(MAX_LINES);
+        lines.extend(
+            shown.map(|(app, key)| {
+                one_line(&format!("  {}: {key}", app_name(app, self.namespace))).into_owned()
+            }),
+        );
+        lines.extend(more(diagnosis.unexplained.len(), MAX_LINES));
+        lines.push("  → plumb app get APP --hard-refresh  # Argo CD compares again".to_owned());
+        lines.push(
+            "  → plumb doctor --app APP --dry-runs -o yaml  # still red: report it with this".to_owned(),
+        );
+        lines
+    }
+
     fn unjudged(&self, diagnosis: &Diagnosis) -> Vec<String> {
         if diagnosis.unjudged.is_empty() {
             return Vec::new();
@@ -231,6 +252,11 @@ fn wrong_commands(groups: &[Group]) -> Vec<&'static str> {
     }
     if has(|place| place.status_of == StatusOf::ArgoCd) {
         commands.push("plumb doctor --app APP -o yaml  # the evidence; then sync, or change Git");
+    }
+    // Where plumb's engine runs, it has asked.
+    if has(|place| place.status_of == StatusOf::ArgoCd && place.finding.class == DriftClass::Unexplained) {
+        commands
+            .push("plumb doctor --dry-runs  # the API server can explain some of them; it changes nothing");
     }
     if has(|place| place.finding.class == DriftClass::Unadopted) {
         commands.push("plumb adopt --all --dry-run  # marks existing objects as the app's own");

@@ -53,6 +53,59 @@ fn the_longest_illness_is_the_first_line() {
 }
 
 #[test]
+fn what_is_red_without_any_difference_is_named() {
+    let mut tekton = app(
+        "argocd",
+        "tekton",
+        vec![
+            finding(DriftClass::SchemaDefault, false, "Service", "s", "/spec/type", None),
+            finding(DriftClass::Unexplained, true, "ConfigMap", "c", "/data/x", None),
+        ],
+    );
+    tekton.status_of = StatusOf::ArgoCd;
+    tekton.red = BTreeSet::from([
+        key("Deployment", "task"),
+        key("Service", "s"),
+        key("ConfigMap", "c"),
+        key("Secret", "unread"),
+    ]);
+    tekton.problem = Some("cannot read Secret shop/unread: forbidden".to_owned());
+    let diagnosis = diagnose(std::slice::from_ref(&tekton), &Filter::default(), now());
+    expect![[r#"
+        WRONG (1)
+          Unexplained ConfigMap: 1 finding in tekton
+              tekton ConfigMap shop/c: /data/x
+              ends with: the fix of Unexplained
+          → plumb doctor --app APP -o yaml  # the evidence; then sync, or change Git
+          → plumb doctor --dry-runs  # the API server can explain some of them; it changes nothing
+
+        RED, BUT NOTHING IS WRONG (1)
+          SchemaDefault Service: 1 finding in tekton
+              tekton Service shop/s: /spec/type
+              Argo CD: OutOfSync. plumb: nothing is wrong (SchemaDefault), ends with: the fix of SchemaDefault
+          → plumb fix --patch  # the changes of Git that end it; --branch NAME commits them
+
+        RED, AND PLUMB FINDS NO DIFFERENCE (1)
+          tekton: apps/Deployment shop/task
+          → plumb app get APP --hard-refresh  # Argo CD compares again
+          → plumb doctor --app APP --dry-runs -o yaml  # still red: report it with this
+
+        NOT JUDGED BY PLUMB (1)
+          tekton: cannot read Secret shop/unread: forbidden
+          → plumb app get APP  # its conditions
+
+        1 app: 0 objects unhealthy for too long, 1 wrong, 0 not in Git, 2 red without a reason; 0 more differences without any meaning"#]]
+    .assert_eq(&text(&diagnosis, "argocd", now()));
+    assert_eq!(data(&diagnosis)["summary"]["redWithoutDifference"], 1);
+    assert!(markdown(&diagnosis, "argocd", now()).contains("| tekton | apps/Deployment shop/task |"));
+    assert!(sarif(&diagnosis, "1").to_string().contains("plumb finds no difference"));
+    assert!(junit(&diagnosis).contains("apps/Deployment shop/task has no difference"));
+    // Where plumb's engine wrote the status, it is plumb's own verdict.
+    let own = AppFacts { status_of: StatusOf::Plumb, ..tekton };
+    assert!(diagnose(&[own], &Filter::default(), now()).unexplained.is_empty());
+}
+
+#[test]
 fn a_healthy_cluster_takes_one_line() {
     let quiet =
         [app("argocd", "a", vec![finding(DriftClass::SchemaDefault, false, "Service", "s", "/spec", None)])];

@@ -76,6 +76,8 @@ fn formats() {
           <testsuite name="harmless" tests="1" failures="0">
             <testcase classname="argocd/payments" name="ConfigMap shop/c has no PhantomDefault"/>
           </testsuite>
+          <testsuite name="redWithoutDifference" tests="0" failures="0">
+          </testsuite>
           <testsuite name="unjudged" tests="0" failures="0">
           </testsuite>
           <testsuite name="orphans" tests="1" failures="1">
@@ -139,12 +141,14 @@ fn formats() {
             }
           ],
           "plainSecrets": [],
+          "redWithoutDifference": [],
           "summary": {
             "apps": 3,
             "harmless": 1,
             "orphans": 1,
             "plainSecrets": 0,
             "quiet": 1,
+            "redWithoutDifference": 0,
             "unhealthy": 2,
             "unjudged": 0,
             "unstable": 1,

@@ -45,7 +45,10 @@ impl<'run> History<'run> {
             None => self.client.insert(self.context.client_of_all_kinds().await?).clone(),
         };
         let Some(application) = self.application(&client, &illness.app).await else { return Ok(None) };
-        let mut changes: Vec<Change> = application.status.history.iter().map(sync).collect();
+        let history = &application.status.history;
+        let previous = std::iter::once(None).chain(history.iter().map(|entry| Some(entry.id)));
+        let mut changes: Vec<Change> =
+            history.iter().zip(previous).map(|(entry, previous)| sync(entry, previous)).collect();
         if let Ok(Some(live)) = client.get(&illness.key).await {
             changes.extend(edits(&live));
         }
@@ -104,12 +107,12 @@ impl<'run> History<'run> {
     }
 }
 
-fn sync(entry: &RevisionHistory) -> Change {
+fn sync(entry: &RevisionHistory, previous: Option<i64>) -> Change {
     let commit = revisions(entry).into_iter().next().unwrap_or_default();
     Change {
         // An object may fail before the sync has ended.
         at: entry.deploy_started_at.unwrap_or(entry.deployed_at),
-        kind: ChangeKind::Sync { id: entry.id, commit, others: Vec::new() },
+        kind: ChangeKind::Sync { id: entry.id, previous, commit, others: Vec::new() },
         fields: Vec::new(),
     }
 }

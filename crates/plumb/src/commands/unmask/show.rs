@@ -41,8 +41,8 @@ pub(super) fn text(context: &Context, unmasked: &[Unmasked], n_more: usize, now:
 
 fn command(app: &str, before: Option<&Change>) -> String {
     match before.map(|change| &change.kind) {
-        Some(ChangeKind::Sync { id, .. }) if *id > 0 => {
-            format!("plumb app history {app}; plumb app rollback {app} {} goes back to before it", id - 1)
+        Some(ChangeKind::Sync { previous: Some(previous), .. }) => {
+            format!("plumb app history {app}; plumb app rollback {app} {previous} goes back to before it")
         }
         Some(ChangeKind::Edit { .. }) => format!("plumb app sync {app} brings back what Git asks for"),
         Some(ChangeKind::Sync { .. }) | None => format!("plumb app get {app}"),
@@ -55,7 +55,7 @@ pub(super) fn data(unmasked: &[Unmasked]) -> Value {
             let fields: Vec<String> = change.fields.iter().map(ToString::to_string).collect();
             let at = change.at.to_string();
             match &change.kind {
-                ChangeKind::Sync { id, commit, others } => {
+                ChangeKind::Sync { id, commit, others, .. } => {
                     json!({"kind": "sync", "id": id, "commit": commit, "at": at, "fields": fields, "otherObjects": others})
                 }
                 ChangeKind::Edit { manager } => {
