@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::app::AppId;
 use crate::object::{Manifest, ObjectKey};
-use crate::tracking::{FIELD_MANAGER, INSTALLATION_ANNOTATION, TrackingSettings, owner_of};
+use crate::tracking::{FIELD_MANAGER, INSTALLATION_ANNOTATION, TrackingMethod, TrackingSettings, owner_of};
 
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
@@ -121,7 +121,10 @@ impl<'facts> Owners<'facts> {
             // With an installation id, the app may be in a control plane elsewhere.
             let is_elsewhere = object.annotation(INSTALLATION_ANNOTATION).is_some();
             let is_gone = !is_elsewhere && !self.instances.contains(app.as_str()) && !self.apps.is_empty();
-            return is_gone.then_some(Cause::AppGone { app });
+            let cause = is_gone.then_some(Cause::AppGone { app });
+            // Helm and others use the label of apps too, and controllers copy it.
+            let is_label = self.tracking.method == TrackingMethod::Label;
+            return cause.filter(|cause| !is_label || is_proven(cause, object));
         }
         let release =
             format!("{}/{}", object.annotation(RELEASE_NAMESPACE)?, object.annotation(RELEASE_NAME)?);

@@ -22,7 +22,9 @@ pub fn deletable(orphans: &[Orphan], choice: &Choice) -> BTreeSet<ObjectKey> {
         let is_allowed = match &orphan.hold {
             None => true,
             Some(Hold::Data(_)) => choice.with_data,
-            Some(Hold::Unproven) => choice.named.contains(&orphan.key.name),
+            Some(Hold::Unproven(data)) => {
+                choice.named.contains(&orphan.key.name) && (data.is_none() || choice.with_data)
+            }
             Some(Hold::Used | Hold::Never(_) | Hold::Kept) => false,
         };
         let mut needed = orphan.users.iter().filter(|user| !user.is_optional);

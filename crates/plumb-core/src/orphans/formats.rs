@@ -77,9 +77,12 @@ fn hold_words(hold: &Hold) -> String {
         Hold::Used => "it is still used".to_owned(),
         Hold::Data(data) => format!("{data} would be lost; --with-data deletes it"),
         Hold::Never(why) => (*why).to_owned(),
-        Hold::Unproven => {
-            "only its mark names the owner, which has never written it; delete it by its name if it is yours"
-                .to_owned()
+        Hold::Unproven(data) => {
+            let data = data.map(|data| format!("; {data} would be lost, --with-data permits that"));
+            format!(
+                "only its mark names the owner, which has never written it; delete it by its name if it is yours{}",
+                data.unwrap_or_default()
+            )
         }
         Hold::Kept => "its options keep it (Prune=false, Delete=false or helm.sh/resource-policy)".to_owned(),
     }

@@ -44,8 +44,9 @@ pub enum Hold {
     Never(&'static str),
     /// Its own options keep it.
     Kept,
-    /// Only a mark says whose it was, and anybody who may write the object can write the mark.
-    Unproven,
+    /// Only a mark says whose it was, and anybody who may write the object can write the mark. The data that would be lost
+    /// with it, if any.
+    Unproven(Option<&'static str>),
 }
 
 impl Orphan {

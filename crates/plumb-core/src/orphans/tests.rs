@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::app::AppId;
 use crate::object::{Manifest, ObjectKey};
-use crate::tracking::TrackingSettings;
+use crate::tracking::{TrackingMethod, TrackingSettings};
 use crate::yaml::{Limits, parse_documents};
 
 fn objects(text: &str) -> BTreeMap<ObjectKey, Manifest> {
@@ -235,6 +235,70 @@ fn what_only_records_of_earlier_runs_name_can_go() {
 
             1 orphan, 1 can be deleted"]],
     );
+}
+
+#[test]
+fn what_would_take_data_along_is_held() {
+    let live = format!(
+        "
+{{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {{name: child, namespace: argocd, {},
+  finalizers: [resources-finalizer.argocd.argoproj.io/background]}}}}
+---
+{{apiVersion: argoproj.io/v1alpha1, kind: Application, metadata: {{name: only-its-name, namespace: argocd, {}}}}}
+---
+{{apiVersion: db.example.com/v1, kind: Cluster, metadata: {{name: pg, namespace: a, {}}}}}
+---
+{{apiVersion: v1, kind: Pod, metadata: {{name: pg-1, namespace: a,
+  ownerReferences: [{{apiVersion: db.example.com/v1, kind: Cluster, name: pg}}]}}}}
+---
+{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: pg-1, namespace: a,
+  ownerReferences: [{{apiVersion: v1, kind: Pod, name: pg-1}}]}}}}
+---
+{{apiVersion: apps/v1, kind: StatefulSet, metadata: {{name: queue, namespace: a, {}}},
+  spec: {{persistentVolumeClaimRetentionPolicy: {{whenDeleted: Delete}}, volumeClaimTemplates: [{{metadata: {{name: d}}}}]}}}}
+---
+{{apiVersion: apps/v1, kind: StatefulSet, metadata: {{name: keeps, namespace: a, {}}},
+  spec: {{persistentVolumeClaimRetentionPolicy: {{whenDeleted: Retain}}, volumeClaimTemplates: [{{metadata: {{name: d}}}}]}}}}
+",
+        mark("gone", "argoproj.io/Application:argocd/child"),
+        mark("gone", "argoproj.io/Application:argocd/only-its-name"),
+        mark("gone", "db.example.com/Cluster:a/pg"),
+        mark("gone", "apps/StatefulSet:a/queue"),
+        mark("gone", "apps/StatefulSet:a/keeps"),
+    );
+    let orphans = find(&objects(&live), &[app("shop", &[])], &TrackingSettings::default(), Some("argocd"));
+    let held: BTreeMap<String, String> =
+        orphans.iter().map(|orphan| (orphan.key.name.clone(), format!("{:?}", orphan.hold))).collect();
+    expect![[r#"
+        {
+            "child": "Some(Data(\"everything that its Application deployed\"))",
+            "keeps": "None",
+            "only-its-name": "None",
+            "pg": "Some(Data(\"the volume of a claim that it owns\"))",
+            "queue": "Some(Data(\"the volume of a claim that it owns\"))",
+        }
+    "#]]
+    .assert_debug_eq(&held);
+}
+
+#[test]
+fn a_label_alone_makes_an_orphan_only_if_a_sync_wrote_the_object() {
+    let live = "
+{apiVersion: v1, kind: Service, metadata: {name: web, namespace: a, labels: {app.kubernetes.io/instance: gone},
+  managedFields: [{manager: argocd-controller, time: \"2026-04-06T23:00:00Z\"}]}}
+---
+{apiVersion: v1, kind: Endpoints, metadata: {name: web, namespace: a, labels: {app.kubernetes.io/instance: gone},
+  managedFields: [{manager: kube-controller-manager, time: \"2026-04-06T23:00:00Z\"}]}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: of-helm, namespace: a, labels: {app.kubernetes.io/instance: release}}}
+";
+    let by_label = TrackingSettings { method: TrackingMethod::Label, ..TrackingSettings::default() };
+    let names = |tracking: &TrackingSettings| -> Vec<String> {
+        let found = find(&objects(live), &[app("shop", &[])], tracking, Some("argocd"));
+        found.iter().map(|orphan| orphan.key.to_string()).collect()
+    };
+    assert_eq!(names(&by_label), ["Service a/web"]);
+    assert_eq!(names(&TrackingSettings::default()), Vec::<String>::new());
 }
 
 #[test]
