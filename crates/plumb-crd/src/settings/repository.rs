@@ -160,6 +160,36 @@ impl Repository {
     }
 }
 
+impl Repository {
+    /// With a template's credentials. The repository of one project is then reached as the template says: whoever
+    /// registers repositories of a project may not lead the credentials of others through a proxy, or to a server
+    /// without a known certificate.
+    fn with_template(self, template: &Self) -> Self {
+        let reached = if self.project.is_some() {
+            self.reached_as(template)
+        } else {
+            Self {
+                proxy: self.proxy.clone().or_else(|| template.proxy.clone()),
+                no_proxy: self.no_proxy.clone().or_else(|| template.no_proxy.clone()),
+                ..self
+            }
+        };
+        Self { credentials: template.credentials.clone(), ..reached }
+    }
+
+    /// With the proxy and the checks of another one.
+    fn reached_as(self, other: &Self) -> Self {
+        Self {
+            insecure: other.insecure,
+            insecure_ignore_host_key: other.insecure_ignore_host_key,
+            insecure_oci_force_http: other.insecure_oci_force_http,
+            proxy: other.proxy.clone(),
+            no_proxy: other.no_proxy.clone(),
+            ..self
+        }
+    }
+}
+
 /// All registered repositories and credential templates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repositories {
@@ -183,17 +213,40 @@ impl Repositories {
         let registered = same.clone().find(scoped).or_else(|| same.find(shared));
         let template = self.template(&wanted);
         match (registered, template) {
-            (Some(registered), Some(template)) if registered.credentials.is_empty() => Some(Repository {
-                credentials: template.credentials.clone(),
-                proxy: registered.proxy.clone().or_else(|| template.proxy.clone()),
-                no_proxy: registered.no_proxy.clone().or_else(|| template.no_proxy.clone()),
-                ..registered.clone()
-            }),
+            (Some(registered), Some(template)) if registered.credentials.is_empty() => {
+                Some(registered.clone().with_template(template))
+            }
             (Some(registered), _) => Some(registered.clone()),
             (None, Some(template)) => {
                 Some(Repository { url: url.to_owned(), name: None, ..template.clone() })
             }
             (None, None) => None,
+        }
+    }
+
+    /// A repository that is not registered yet, as it is reached: where it brings no credentials, with those that are
+    /// known. A registered repository's credentials go the way that its own Secret names, never the way that the
+    /// caller names: the caller may not know them.
+    pub fn complete(&self, repository: Repository) -> Repository {
+        if !repository.credentials.is_empty() {
+            return repository;
+        }
+        let project = repository.project.as_deref().unwrap_or_default();
+        let Ok(address) = RepoAddress::parse(&repository.url) else { return repository };
+        let wanted = address.normal();
+        let mut same = self.repositories.iter().filter(|known| {
+            normalize_repo_url(&known.url) == wanted
+                && !known.credentials.is_empty()
+                && known.project.as_deref().is_none_or(|scope| scope == project)
+        });
+        let own = same.clone().find(|known| known.project.is_some()).or_else(|| same.next());
+        match (own, self.template(&wanted)) {
+            (Some(own), _) => {
+                let reached = repository.reached_as(own);
+                Repository { credentials: own.credentials.clone(), ..reached }
+            }
+            (None, Some(template)) => repository.with_template(template),
+            (None, None) => repository,
         }
     }
 

@@ -74,7 +74,7 @@ impl Sources {
         settings: &Settings,
         repository: Repository,
     ) -> Result<(), SourceError> {
-        let repository = settings.with_template(repository);
+        let repository = settings.complete(repository);
         let scope = repository.project.clone().unwrap_or_default();
         let policy = settings.addresses(&self.addresses, &scope);
         match repository.kind {

@@ -111,16 +111,9 @@ impl Settings {
         self.access_as(repo_url, self.repositories.find(repo_url, project).as_ref())
     }
 
-    /// A repository that is not registered yet, with the credentials of a template where it has none of its own.
-    pub(crate) fn with_template(&self, repository: Repository) -> Repository {
-        if !repository.credentials.is_empty() {
-            return repository;
-        }
-        let scope = repository.project.as_deref().unwrap_or_default();
-        match self.repositories.find(&repository.url, scope) {
-            Some(found) => Repository { credentials: found.credentials, ..repository },
-            None => repository,
-        }
+    /// A repository that is not registered yet, with the credentials that are known where it has none of its own.
+    pub(crate) fn complete(&self, repository: Repository) -> Repository {
+        self.repositories.complete(repository)
     }
 
     /// How to reach a repository with what is known of it.
