@@ -99,6 +99,7 @@ impl Routed<'_> {
                     request.insert(field.to_owned(), body);
                 }
             }
+            request = known_fields(tables, self.method.input, request);
         }
         for (names, value) in &self.values {
             set(tables, self.method.input, &mut request, names, value)?;
@@ -111,6 +112,40 @@ impl Routed<'_> {
         }
         Ok(Value::Object(request))
     }
+}
+
+/// The fields that the message has, as gRPC passes them on. A handler must never read or store a field that only REST
+/// could bring.
+fn known_fields(tables: &Tables, id: MessageId, map: Map<String, Value>) -> Map<String, Value> {
+    let known = map.into_iter().filter_map(|(name, value)| {
+        let field = field_named(tables, id, &name)?;
+        let Kind::Message(inner) = field.kind else { return Some((name, value)) };
+        let nested = |value: Value| match value {
+            Value::Object(map) => Value::Object(known_fields(tables, inner, map)),
+            other => other,
+        };
+        let value = match (field.cardinality, value) {
+            (Cardinality::List, Value::Array(items)) => items.into_iter().map(nested).collect(),
+            (Cardinality::Map, Value::Object(map)) => {
+                Value::Object(map.into_iter().map(|(key, value)| (key, nested(value))).collect())
+            }
+            (_, value) => nested(value),
+        };
+        Some((name, value))
+    });
+    known.collect()
+}
+
+/// The field with this very name, also among those that JSON has beside the others.
+fn field_named<'t>(tables: &'t Tables, id: MessageId, name: &str) -> Option<&'t Field> {
+    let fields = &tables.message(id)?.fields;
+    let own = fields.iter().find(|field| !field.is_inline && field.json == name);
+    own.or_else(|| {
+        fields.iter().filter(|field| field.is_inline).find_map(|field| match field.kind {
+            Kind::Message(inner) => field_named(tables, inner, name),
+            _ => None,
+        })
+    })
 }
 
 /// Sets a field to a value that is written as text. Unknown names are ignored.
@@ -260,6 +295,28 @@ mod tests {
             r#""{}""#,
             &expect![[
                 r#"application.ApplicationService/PatchResource {"kind":"Pod","name":"shop","patch":"{}","resourceName":"p"}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn fields_that_the_message_does_not_have_are_dropped() {
+        check(
+            "POST",
+            "/api/v1/repositories",
+            "",
+            r#"{"repo":"a","url":"b","connectionState":{"status":"x","url":"b"}}"#,
+            &expect![[
+                r#"repository.RepositoryService/CreateRepository {"repo":{"connectionState":{"status":"x"},"repo":"a"}}"#
+            ]],
+        );
+        check(
+            "PUT",
+            "/api/v1/applications/shop/spec",
+            "",
+            r#"{"x":1,"project":"p","sources":[{"repoURL":"r","y":1}],"syncPolicy":{"z":1,"automated":{}},"source":{"helm":{"valuesObject":{"any":{"thing":1}}}}}"#,
+            &expect![[
+                r#"application.ApplicationService/UpdateSpec {"name":"shop","spec":{"project":"p","source":{"helm":{"valuesObject":{"any":{"thing":1}}}},"sources":[{"repoURL":"r"}],"syncPolicy":{"automated":{}}}}"#
             ]],
         );
     }

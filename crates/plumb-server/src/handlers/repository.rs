@@ -119,11 +119,16 @@ fn sent<'c>(call: &'c Call, field: &str) -> Result<&'c Value, Status> {
         .ok_or_else(|| Status::invalid(format!("{field} is required")))
 }
 
-/// The values of a repository's Secret: the keys of Secrets are the names of the fields, but for the first.
+/// The values of a repository's Secret: the keys of Secrets are the names of the fields, but for the first. A field with
+/// the name of that key would replace the address whose permission was checked.
 fn values(sent: &Value, url_field: &str) -> Map<String, Value> {
     let mut values = Map::new();
     for (field, value) in sent.as_object().into_iter().flatten() {
-        let key = if field == url_field { "url" } else { field.as_str() };
+        let key = match field.as_str() {
+            field if field == url_field => "url",
+            "url" | "connectionState" => continue,
+            field => field,
+        };
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Bool(true) => "true".to_owned(),
@@ -132,7 +137,6 @@ fn values(sent: &Value, url_field: &str) -> Map<String, Value> {
         };
         values.insert(key.to_owned(), json!(text));
     }
-    values.remove("connectionState");
     values
 }
 
@@ -345,6 +349,15 @@ mod tests {
         let own = json!({"url": "https://example.com/team/app", "username": "me", "password": "x"});
         assert_eq!(origin(own), (Value::Null, json!("me")));
         assert_eq!(origin(json!({"url": "https://example.com/other"})), (Value::Null, json!("")));
+    }
+
+    #[test]
+    fn the_stored_address_is_the_one_whose_permission_was_checked() {
+        let stored = |sent: Value, field: &str| Value::Object(values(&sent, field));
+        let sent = json!({"repo": "https://h/team/x", "url": "https://h/platform/prod", "project": "team"});
+        assert_eq!(stored(sent, "repo"), json!({"url": "https://h/team/x", "project": "team"}));
+        let sent = json!({"url": "https://h/team", "username": "u", "connectionState": "x"});
+        assert_eq!(stored(sent, "url"), json!({"url": "https://h/team", "username": "u"}));
     }
 
     #[test]
