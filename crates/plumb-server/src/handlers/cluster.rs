@@ -204,11 +204,37 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         }
         call.require("clusters", "update", &existing.object())?;
     }
+    for touched in touched(&all(&call).await?, &server, text("name")) {
+        call.require("clusters", "update", &touched)?;
+    }
     let name = format!("cluster-{host}-{}", fnv1a(&[&server]));
     let secret = existing.as_ref().and_then(|cluster| cluster.secret.as_ref());
     registration::write(&call, secret, &name, "cluster", values(sent, &server)).await?;
     registration::write_metadata(&call, &server, sent, |_| true).await?;
     stored(&call, &server).await
+}
+
+/// The clusters of others that a registration under this address and name would change or replace, as permissions name
+/// them: the cluster that plumb runs in has no Secret until somebody registers it, and Applications may name a cluster by
+/// its name alone.
+fn touched(found: &[Found], server: &str, name: &str) -> Vec<String> {
+    let address = |server: &str| {
+        let lower = server.to_lowercase();
+        let lower = lower.trim_end_matches('/');
+        lower.strip_suffix(":443").unwrap_or(lower).to_owned()
+    };
+    let name = if name.is_empty() { server } else { name };
+    let is_home = address(server) == address(ClusterRef::IN_CLUSTER_SERVER);
+    let mut touched: Vec<String> = found
+        .iter()
+        .filter(|known| known.server != server)
+        .filter(|known| known.name == name || address(&known.server) == address(server))
+        .map(Found::object)
+        .collect();
+    if is_home || name == ClusterRef::IN_CLUSTER_NAME {
+        touched.push(ClusterRef::IN_CLUSTER_SERVER.to_owned());
+    }
+    touched
 }
 
 fn host_of(server: &str) -> String {
@@ -276,6 +302,14 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
     // The rights on the stored cluster were checked; those on the new identity are checked here.
     call.require("clusters", "update", &object(project, &cluster.server))?;
     let fields = call.texts("updatedFields");
+    let new_name = sent.get("name").and_then(Value::as_str).unwrap_or_default();
+    let is_renamed =
+        new_name != cluster.name && (fields.is_empty() || fields.iter().any(|field| field == "name"));
+    if is_renamed {
+        for touched in touched(&all(&call).await?, &cluster.server, new_name) {
+            call.require("clusters", "update", &touched)?;
+        }
+    }
     let values = if fields.is_empty() {
         values(sent, &cluster.server)
     } else {
@@ -349,6 +383,35 @@ mod tests {
         assert!(!is_same(&stored, &values(r#"{"tlsClientConfig": {"insecure": false}}"#, "team")));
         let secret = values(r#"{"password": "x"}"#, "");
         assert!(!is_same(&secret, &secret));
+    }
+
+    #[test]
+    fn a_registration_needs_the_right_to_every_cluster_that_it_touches() {
+        let found = |server: &str, name: &str, project: Option<&str>| Found {
+            shown: json!({}),
+            server: server.to_owned(),
+            name: name.to_owned(),
+            project: project.map(str::to_owned),
+            secret: None,
+        };
+        let home = ClusterRef::IN_CLUSTER_SERVER;
+        let known = [
+            found(home, "in-cluster", None),
+            found("https://prod", "prod", None),
+            found("https://b", "b", Some("b")),
+        ];
+        let check = |server: &str, name: &str, expected: &[&str]| {
+            assert_eq!(touched(&known, server, name), expected, "{server} {name}");
+        };
+        check("https://new", "new", &[]);
+        check(home, "mine", &[home]);
+        check("https://KUBERNETES.default.svc:443", "mine", &[home, home]);
+        check("https://new", "in-cluster", &[home, home]);
+        check("https://new", "prod", &["https://prod"]);
+        check("https://new", "b", &["b/https://b"]);
+        check("https://prod", "prod", &[]);
+        check("https://PROD", "other", &["https://prod"]);
+        check("https://new", "", &[]);
     }
 
     #[test]
