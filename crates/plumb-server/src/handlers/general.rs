@@ -75,7 +75,7 @@ pub(super) async fn login(call: Arc<Call>) -> Result<Answer, Status> {
             "token-based session creation no longer supported. please upgrade argocd cli to v0.7+",
         ));
     }
-    let token = call.shared.sessions.login(call.text("username"), call.text("password")).await?;
+    let token = call.shared.sessions.login(call.text("username"), call.text("password"), call.peer).await?;
     Ok(Answer::One(json!({"token": token})))
 }
 

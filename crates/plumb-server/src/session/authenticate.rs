@@ -5,7 +5,9 @@ use plumb_api::Status;
 use plumb_core::rbac::Caller;
 use serde_json::{Map, Value, json};
 
+use super::limits::REVOKED;
 use crate::backend::Backend;
+use crate::call_rates::CallRates;
 use crate::jwt::{self, ISSUER};
 use crate::oidc::{Sso, unchecked_issuer};
 use crate::random::hex;
@@ -86,11 +88,16 @@ pub(crate) struct Sessions {
     pub(super) state: State,
     pub(super) backend: Backend,
     pub(super) logins: std::sync::Arc<tokio::sync::Semaphore>,
+    /// The logins of each address.
+    pub(super) login_rates: std::sync::Arc<CallRates>,
     pub(super) sso: Sso,
 }
 
 /// Most logins at a time: each costs a tenth of a second of a core.
 const LOGINS: usize = 8;
+/// Logins that one address may try at once, and per second from then on. Users may come through one proxy.
+const LOGINS_AT_ONCE: f64 = 20.0;
+const LOGINS_PER_SECOND: f64 = 2.0;
 
 impl Sessions {
     pub(crate) fn new(state: State, backend: Backend) -> Self {
@@ -99,6 +106,7 @@ impl Sessions {
             state,
             backend,
             logins: std::sync::Arc::new(tokio::sync::Semaphore::new(LOGINS)),
+            login_rates: std::sync::Arc::new(CallRates::new(LOGINS_AT_ONCE, LOGINS_PER_SECOND)),
         }
     }
 
@@ -140,7 +148,9 @@ impl Sessions {
     }
 
     async fn check_sso(&self, token: &str, now: i64) -> Result<Map<String, Value>, String> {
-        if self.state.sessions().contains_key(&revoked_key(token)) {
+        let sessions = self.state.sessions();
+        // Versions before 0.3 noted the whole token.
+        if [signed_part(token), token].into_iter().any(|text| sessions.contains_key(&revoked_key(text))) {
             return Err("token is revoked, please re-login".to_owned());
         }
         self.sso.verify(token, now).await
@@ -230,10 +240,16 @@ pub(super) fn revoked_id(subject: &str, id: &str) -> String {
     revoked_key(&format!("{subject}\n{id}"))
 }
 
+/// A token without its signature. Some algorithms have several signatures that fit: a token that was ended with one must not
+/// go on with another.
+pub(super) fn signed_part(token: &str) -> &str {
+    token.rsplit_once('.').map_or(token, |(signed, _)| signed)
+}
+
 /// The key of a revoked token.
 pub(super) fn revoked_key(id: &str) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, id.as_bytes());
-    format!("revoked.{}", hex(digest.as_ref().get(..20).unwrap_or_default()))
+    format!("{REVOKED}{}", hex(digest.as_ref().get(..20).unwrap_or_default()))
 }
 
 /// The token of a request. The first source that is there counts, also if it is empty.
@@ -312,6 +328,12 @@ mod tests {
         {
             assert_ne!(key, other);
         }
+    }
+
+    #[test]
+    fn another_signature_is_no_other_token() {
+        assert_eq!(revoked_key(signed_part("a.b.c")), revoked_key(signed_part("a.b.d")));
+        assert_ne!(revoked_key(signed_part("a.b.c")), revoked_key(signed_part("a.c.c")));
     }
 
     #[test]

@@ -13,6 +13,42 @@ const MOST_NAMES: usize = 4_000;
 /// Before each key of this part.
 const PREFIX: &str = "failed.";
 
+/// How many ended sessions are kept. Each is kept until its token ends by itself. An entry of 70 bytes each leaves room for
+/// all failed logins in an object of 1 MiB.
+const MOST_REVOKED: usize = 8_000;
+/// Before each key of an ended session.
+pub(super) const REVOKED: &str = "revoked.";
+/// Most bytes of all entries.
+const MOST_BYTES: usize = 900 << 10;
+
+/// Nothing more can be noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CountersFull;
+
+/// Fails if there may be no room for a failed login.
+pub(super) fn check_room(data: &BTreeMap<String, String>) -> Result<(), CountersFull> {
+    let bytes: usize = data.iter().map(|(key, value)| key.len() + value.len()).sum();
+    if bytes > MOST_BYTES { Err(CountersFull) } else { Ok(()) }
+}
+
+/// The changes that note an ended session until its token ends; 0: for good.
+pub(super) fn revoked(
+    data: &BTreeMap<String, String>,
+    key: &str,
+    until: i64,
+    now: i64,
+) -> Result<BTreeMap<String, Option<String>>, CountersFull> {
+    let mut changes = outdated(data, now);
+    let is_kept = |name: &&String| name.starts_with(REVOKED) && !changes.contains_key(*name);
+    let n_kept = data.keys().filter(is_kept).count();
+    // None of the kept ones may go: its session would be alive again.
+    if n_kept >= MOST_REVOKED && !data.contains_key(key) {
+        return Err(CountersFull);
+    }
+    changes.insert(key.to_owned(), Some(until.to_string()));
+    Ok(changes)
+}
+
 /// The key of a user name. Names are hostile input: a hash has a fixed size and only letters that a key may have.
 pub(super) fn key(user: &str) -> String {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, user.as_bytes());
@@ -102,5 +138,26 @@ mod tests {
         }
         assert!(is_locked(&data, &admin, 102));
         assert!(data.len() <= MOST_NAMES + 2, "{}", data.len());
+    }
+
+    #[test]
+    fn ended_sessions_are_bounded_and_none_comes_back() {
+        let mut data = BTreeMap::new();
+        let end = |data: &mut BTreeMap<String, String>, n: usize, until: i64, now: i64| {
+            let changes = revoked(data, &format!("{REVOKED}{n:040}"), until, now)?;
+            apply(data, changes);
+            Ok::<_, CountersFull>(())
+        };
+        for n in 0..MOST_REVOKED {
+            assert_eq!(end(&mut data, n, 1_000, 1), Ok(()));
+        }
+        assert_eq!(end(&mut data, MOST_REVOKED, 1_000, 1), Err(CountersFull));
+        assert_eq!(end(&mut data, 7, 1_000, 1), Ok(()), "one that is noted already");
+        assert_eq!(data.len(), MOST_REVOKED);
+        assert_eq!(check_room(&data), Ok(()), "failed logins still have room");
+        assert_eq!(end(&mut data, MOST_REVOKED, 5_000, 1_001), Ok(()), "tokens that ended make room");
+        assert_eq!(data.len(), 1);
+        data.insert("x".to_owned(), "x".repeat(1 << 20));
+        assert_eq!(check_room(&data), Err(CountersFull));
     }
 }

@@ -1,15 +1,17 @@
 //! Logins with a password, and logouts.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
 use tracing::info;
 
-use super::authenticate::{Sessions, revoked_id, revoked_key};
-use super::limits;
+use super::authenticate::{Sessions, revoked_id, revoked_key, signed_part};
+use super::limits::{self, CountersFull};
 use crate::accounts::Account;
 use crate::backend::Known;
 use crate::jwt::{self, ISSUER};
@@ -21,7 +23,7 @@ use crate::state::SESSIONS;
 const LONGEST_NAME: usize = 32;
 /// Longest password: bcrypt reads no more.
 const LONGEST_PASSWORD: usize = 72;
-/// A login takes at least this long, whatever its outcome, so that its time tells nothing.
+/// A login takes this long or a multiple of it, whatever its outcome, so that its time tells nothing.
 const AT_LEAST: Duration = Duration::from_millis(500);
 /// How long a session lasts unless `users.session.duration` says otherwise.
 const SESSION: i64 = 24 * 3600;
@@ -30,10 +32,13 @@ const ATTEMPTS: usize = 5;
 /// The hash that a password is compared with if there is no such user. Nobody knows a password for it.
 const NOBODY: &str = "$2a$10$abcdefghijklmnopqrstuu5LoWGF5cz8iYUK3LVvwbZBs7Y0d3CFy";
 
+/// One password is hashed at a time: it takes a tenth of a second of a core.
+static HASHING: Semaphore = Semaphore::const_new(1);
+
 impl Sessions {
     /// Checks a password and returns a token. Unknown users, wrong passwords and locked names give the same answer after
     /// the same time.
-    pub(crate) async fn login(&self, user: &str, password: &str) -> Result<String, Status> {
+    pub(crate) async fn login(&self, user: &str, password: &str, from: IpAddr) -> Result<String, Status> {
         if user.is_empty() && password.is_empty() {
             return Err(Status::unauthenticated("no credentials supplied"));
         }
@@ -46,10 +51,14 @@ impl Sessions {
             )));
         }
         let started = Instant::now();
+        if !self.login_rates.take(&from.to_string(), started) {
+            let message = "too many logins from this address; try again in a few seconds";
+            return Err(Status::new(Code::ResourceExhausted, message));
+        }
         let result = self.try_login(user, password).await;
         let [jitter] = random::bytes::<1>()?;
-        let least = AT_LEAST + Duration::from_millis(u64::from(jitter));
-        tokio::time::sleep(least.saturating_sub(started.elapsed())).await;
+        let wait = until_multiple(started.elapsed(), AT_LEAST);
+        tokio::time::sleep(wait + Duration::from_millis(u64::from(jitter))).await;
         result
     }
 
@@ -60,18 +69,24 @@ impl Sessions {
         let key = limits::key(user);
         // Read now: another replica may have counted failures that the watch has not brought yet.
         let (data, _) = self.read_counters().await?;
-        if limits::is_locked(&data, &key, now) {
+        // A full object could note no failure: then nobody may try.
+        limits::check_room(&data).map_err(full)?;
+        let is_locked = limits::is_locked(&data, &key, now);
+        let account = self.state.accounts().get(user).cloned();
+        let hash = account.as_ref().map(|account| account.password_hash.clone());
+        // A locked name and one that does not exist take as long as a wrong password.
+        let hash = hash.filter(|hash| !hash.is_empty() && !is_locked);
+        let is_right = matches(password, hash).await;
+        if is_locked {
             info!(user, "login refused: too many failures");
             return Err(wrong());
         }
-        let account = self.state.accounts().get(user).cloned();
-        let hash =
-            account.as_ref().map(|account| account.password_hash.clone()).filter(|hash| !hash.is_empty());
-        if !matches(password, hash).await || account.is_none() {
-            self.change_counters(|data| limits::failed(data, &key, now)).await?;
+        // Names that do not exist are not counted: anybody can make up as many as fit into the object.
+        let Some(account) = account else { return Err(wrong()) };
+        if !is_right {
+            self.change_counters(|data| Ok(limits::failed(data, &key, now))).await?;
             return Err(wrong());
         }
-        let Some(account) = account else { return Err(wrong()) };
         if !account.is_enabled {
             return Err(Status::unauthenticated(format!("Account {user} is disabled")));
         }
@@ -79,7 +94,7 @@ impl Sessions {
             return Err(Status::unauthenticated(format!("Account {user} does not have login capability")));
         }
         if data.contains_key(&key) {
-            self.change_counters(|_| BTreeMap::from([(key.clone(), None)])).await?;
+            self.change_counters(|_| Ok(BTreeMap::from([(key.clone(), None)]))).await?;
         }
         self.session_token(&account, now)
     }
@@ -125,16 +140,18 @@ impl Sessions {
         if unchecked_issuer(token).is_some_and(|issuer| issuer != ISSUER) {
             let Ok(claims) = self.sso.verify(token, now).await else { return Ok(()) };
             let until = claims.get("exp").and_then(Value::as_i64).unwrap_or_default();
-            let change = BTreeMap::from([(revoked_key(token), Some(until.to_string()))]);
-            return self.change_counters(|_| change.clone()).await;
+            return self.note_revoked(&revoked_key(signed_part(token)), until, now).await;
         }
         let Some(key) = self.state.signing_key() else { return Ok(()) };
         let Ok(claims) = jwt::verify(&key, token, now) else { return Ok(()) };
         let Some(id) = claims.get("jti").and_then(Value::as_str) else { return Ok(()) };
         let until = claims.get("exp").and_then(Value::as_i64).unwrap_or_default();
         let subject = claims.get("sub").and_then(Value::as_str).unwrap_or_default();
-        let change = BTreeMap::from([(revoked_id(subject, id), Some(until.to_string()))]);
-        self.change_counters(|_| change.clone()).await
+        self.note_revoked(&revoked_id(subject, id), until, now).await
+    }
+
+    async fn note_revoked(&self, key: &str, until: i64, now: i64) -> Result<(), Status> {
+        self.change_counters(|data| limits::revoked(data, key, until, now)).await
     }
 
     async fn read_counters(&self) -> Result<(BTreeMap<String, String>, Option<Manifest>), Status> {
@@ -150,12 +167,12 @@ impl Sessions {
     /// Changes the counters; again if another replica was faster.
     async fn change_counters(
         &self,
-        change: impl Fn(&BTreeMap<String, String>) -> BTreeMap<String, Option<String>>,
+        change: impl Fn(&BTreeMap<String, String>) -> Result<BTreeMap<String, Option<String>>, CountersFull>,
     ) -> Result<(), Status> {
         let namespace = self.state.namespace();
         for _ in 0..ATTEMPTS {
             let (data, found) = self.read_counters().await?;
-            let changes = change(&data);
+            let changes = change(&data).map_err(full)?;
             let written = match found {
                 None => {
                     let added: BTreeMap<String, String> =
@@ -189,10 +206,25 @@ impl Sessions {
     }
 }
 
+fn full(_: CountersFull) -> Status {
+    Status::unavailable(format!(
+        "the ConfigMap {SESSIONS} is full, so logins and logouts cannot be noted; try again later"
+    ))
+}
+
+/// How long it takes from now until the time that has passed is a multiple of a step.
+fn until_multiple(passed: Duration, step: Duration) -> Duration {
+    let (passed, step) = (passed.as_millis(), step.as_millis());
+    let over = passed % step;
+    let left = if over == 0 && passed > 0 { 0 } else { step - over };
+    Duration::from_millis(u64::try_from(left).unwrap_or_default())
+}
+
 /// Compares a password with a hash, on a thread where it delays nobody. Without a hash it takes the same time.
 pub(crate) async fn matches(password: &str, hash: Option<String>) -> bool {
     let (exists, hash) = (hash.is_some(), hash.unwrap_or_else(|| NOBODY.to_owned()));
     let password = password.to_owned();
+    let _turn = HASHING.acquire().await;
     let compared = tokio::task::spawn_blocking(move || {
         password.len() <= LONGEST_PASSWORD && bcrypt::verify(&password, &hash).unwrap_or(false)
     });
@@ -205,9 +237,37 @@ pub(crate) async fn hash(password: &str) -> Result<String, Status> {
         return Err(Status::invalid(format!("the password is longer than {LONGEST_PASSWORD} bytes")));
     }
     let password = password.to_owned();
+    let _turn = HASHING.acquire().await;
     let hashed = tokio::task::spawn_blocking(move || bcrypt::hash(password, 10)).await;
     match hashed {
         Ok(Ok(hash)) => Ok(hash),
         _ => Err(Status::new(Code::Internal, "cannot hash the password")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_takes_a_multiple_of_half_a_second() {
+        let check = |passed: u64, expected: u64| {
+            let left = until_multiple(Duration::from_millis(passed), AT_LEAST);
+            assert_eq!(left, Duration::from_millis(expected), "{passed}");
+        };
+        for (passed, expected) in [(0, 500), (1, 499), (120, 380), (500, 0), (501, 499), (1_300, 200)] {
+            check(passed, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn one_password_is_hashed_at_a_time() {
+        let started = Instant::now();
+        assert!(!matches("x", None).await);
+        let alone = started.elapsed();
+        let started = Instant::now();
+        let many = futures::future::join_all((0..4).map(|_| matches("x", None))).await;
+        assert_eq!(many, [false; 4]);
+        assert!(started.elapsed() > alone * 2, "{:?} after {alone:?}", started.elapsed());
     }
 }
