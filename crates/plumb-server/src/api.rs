@@ -112,7 +112,7 @@ impl Api {
             shared,
             certificates: Certificates::new(state),
             rates: CallRates::default(),
-            forwarder: Forwarder::new(options.transport),
+            forwarder: Forwarder::default(),
             bodies: Bodies::default(),
             options,
         }))
@@ -161,6 +161,12 @@ impl Api {
         // Without the settings the certificate is not known, and a wrong one must not be shown.
         self.shared.state.ready().await.ok()?;
         self.certificates.config()
+    }
+
+    /// The TLS settings for connections of other replicas, where clients connect without TLS.
+    pub async fn replica_tls(&self) -> Option<Arc<rustls::ServerConfig>> {
+        self.shared.state.ready().await.ok()?;
+        self.certificates.replica_config()
     }
 
     /// The path of a request below the root path; `None` if it is outside of it.

@@ -9,13 +9,15 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use tracing::{info, warn};
 
-use crate::replica::{ReplicaKeys, ReplicaResolver};
+use crate::replica::{ReplicaKeys, ReplicaResolver, replica_server_config};
 use crate::state::State;
 
 /// Makes the TLS settings, again whenever the certificate changes.
 pub(crate) struct Certificates {
     state: State,
     current: Mutex<Option<Current>>,
+    /// The settings for replicas alone, and the key from which they follow.
+    of_replicas: Mutex<Option<(Vec<u8>, Arc<ServerConfig>)>>,
 }
 
 struct Current {
@@ -28,7 +30,21 @@ struct Current {
 
 impl Certificates {
     pub(crate) fn new(state: State) -> Self {
-        Self { state, current: Mutex::default() }
+        Self { state, current: Mutex::default(), of_replicas: Mutex::default() }
+    }
+
+    /// The settings for connections of other replicas, where clients connect without TLS.
+    pub(crate) fn replica_config(&self) -> Option<Arc<ServerConfig>> {
+        let signing_key = self.state.signing_key()?;
+        let mut known = self.of_replicas.lock();
+        if let Some((key, config)) = known.as_ref()
+            && *key == signing_key
+        {
+            return Some(Arc::clone(config));
+        }
+        let config = Arc::new(replica_server_config(&ReplicaKeys::derive(&signing_key)?)?);
+        *known = Some((signing_key, Arc::clone(&config)));
+        Some(config)
     }
 
     /// The settings for the next connection. A certificate that cannot be read leaves the last one in use.

@@ -31,8 +31,13 @@ const BUFFER: usize = 32 * 1024;
 /// How often an idle HTTP/2 connection is checked, and how long its answer may take.
 const PING_EVERY: Duration = Duration::from_mins(1);
 const PING_WITHIN: Duration = Duration::from_secs(20);
-/// Most streams of one HTTP/2 connection.
-const MOST_STREAMS: u32 = 2000;
+/// Most streams of one HTTP/2 connection. A user may have a thousand open watches, and a replica passes on as many calls.
+const MOST_STREAMS: u32 = 1_100;
+/// Bytes that a client may send before they are read: in one stream, and in all of a connection.
+const WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
+/// Bytes of one stream that wait to be sent.
+const SEND_BUFFER: usize = 64 << 10;
 /// The first bytes of HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0";
 /// The first byte of TLS.
@@ -62,8 +67,8 @@ pub(crate) async fn connection(serving: &Arc<Serving>, stream: TcpStream, peer: 
         (Transport::Tls, First::Http1) => http1(serving, stream, Security::Missing, peer, true).await,
         // A client that is answered without TLS would send its token in the clear.
         (Transport::Tls, First::Http2) => debug!(?peer, "HTTP/2 without TLS refused"),
-        // A client that finds TLS here would ignore that it was told to do without.
-        (Transport::Plain, First::Tls) => debug!(?peer, "TLS refused: the server runs without"),
+        // A client finds no certificate here: it would ignore that it was told to do without.
+        (Transport::Plain, First::Tls) => of_replica(serving, api, stream, peer).await,
         (Transport::Plain, First::Http1) => http1(serving, stream, Security::Fine, peer, true).await,
         (Transport::Plain, First::Http2) => http2(serving, stream, peer).await,
     }
@@ -109,6 +114,17 @@ async fn with_tls(serving: &Arc<Serving>, api: &Api, stream: TcpStream, peer: Pe
     } else {
         http1(serving, stream, Security::Fine, peer, true).await;
     }
+}
+
+/// A connection of another replica, which always uses TLS.
+async fn of_replica(serving: &Arc<Serving>, api: &Api, stream: TcpStream, peer: Peer) {
+    let Some(config) = api.replica_tls().await else { return };
+    let accepted = tokio::time::timeout(HELLO_TIMEOUT, TlsAcceptor::from(config).accept(stream)).await;
+    let Ok(Ok(stream)) = accepted else {
+        debug!(?peer, "TLS refused: the server runs without, and this is no replica");
+        return;
+    };
+    http2(serving, stream, peer).await;
 }
 
 async fn answer(
@@ -166,6 +182,9 @@ async fn http2(
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_WITHIN)
         .max_concurrent_streams(MOST_STREAMS)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
         .max_header_list_size(64 * 1024)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(served);

@@ -22,7 +22,6 @@ use tracing::debug;
 use super::keys::ReplicaKeys;
 use super::tls::{NAME, client_config};
 use crate::body::AnswerBody;
-use crate::transport::Transport;
 
 /// Says that a replica passed a request on, and who its client is.
 pub(crate) const FORWARDED: &str = "x-plumb-client";
@@ -31,7 +30,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// How often an idle connection is checked, and how long its answer may take.
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_WITHIN: Duration = Duration::from_secs(10);
-/// Most requests of one connection. The leader accepts twice as many.
+/// Most requests of one connection. The leader accepts some more.
 const MOST_REQUESTS: usize = 1_000;
 /// Most connections.
 const MOST_CONNECTIONS: usize = 16;
@@ -74,16 +73,12 @@ impl Drop for Counted {
 }
 
 /// The connections to the leader.
+#[derive(Default)]
 pub(crate) struct Forwarder {
-    transport: Transport,
     connections: Mutex<Vec<Connection>>,
 }
 
 impl Forwarder {
-    pub(crate) fn new(transport: Transport) -> Self {
-        Self { transport, connections: Mutex::default() }
-    }
-
     /// Sends a request to the leader and returns its answer as it comes.
     pub(crate) async fn pass(
         &self,
@@ -122,7 +117,7 @@ impl Forwarder {
         if connections.len() >= MOST_CONNECTIONS {
             return Err("too many requests wait for the leader".to_owned());
         }
-        let connecting = tokio::time::timeout(CONNECT_WITHIN, connect(self.transport, address, keys));
+        let connecting = tokio::time::timeout(CONNECT_WITHIN, connect(address, keys));
         let sender = connecting.await.map_err(|_| "it does not answer in time".to_owned())??;
         let known = Connection { address: address.to_owned(), sender, n_requests: Arc::default() };
         let counted = count(&known);
@@ -131,33 +126,21 @@ impl Forwarder {
     }
 }
 
-async fn connect(
-    transport: Transport,
-    address: &str,
-    keys: &ReplicaKeys,
-) -> Result<SendRequest<Full<Bytes>>, String> {
+/// Connects with TLS, also where clients connect without: whoever answers at the address of the leader must show that it is
+/// a replica before it sees the tokens of users.
+async fn connect(address: &str, keys: &ReplicaKeys) -> Result<SendRequest<Full<Bytes>>, String> {
     let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+    let config = client_config(keys).ok_or("TLS cannot be set up")?;
+    let name = ServerName::try_from(NAME).map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+    let stream = stream.map_err(|error| error.to_string())?;
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder.timer(TokioTimer::new()).keep_alive_interval(PING_EVERY).keep_alive_timeout(PING_WITHIN);
     builder.keep_alive_while_idle(true);
-    match transport {
-        Transport::Plain => {
-            let shaken = builder.handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-            let (sender, connection) = shaken;
-            tokio::spawn(connection);
-            Ok(sender)
-        }
-        Transport::Tls => {
-            let config = client_config(keys).ok_or("TLS cannot be set up")?;
-            let name = ServerName::try_from(NAME).map_err(|error| error.to_string())?;
-            let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-            let stream = stream.map_err(|error| error.to_string())?;
-            let shaken = builder.handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-            let (sender, connection) = shaken;
-            tokio::spawn(connection);
-            Ok(sender)
-        }
-    }
+    let shaken = builder.handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
+    let (sender, connection) = shaken;
+    tokio::spawn(connection);
+    Ok(sender)
 }
 
 fn request(keys: &ReplicaKeys, passed: Passed) -> Result<Request<Full<Bytes>>, Status> {
@@ -207,4 +190,60 @@ fn as_it_comes(answer: Response<Incoming>, counted: Counted) -> Response<AnswerB
         }
     });
     Response::from_parts(head, AnswerBody::stream(frames))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
+
+    use super::super::tls::server_config;
+    use super::*;
+
+    fn passed() -> Passed {
+        let mut headers = HeaderMap::new();
+        headers.insert("token", HeaderValue::from_static("secret-token"));
+        let client = "192.0.2.1".parse().unwrap();
+        Passed { method: Method::GET, path: "/api/v1/x".to_owned(), headers, body: Vec::new(), client }
+    }
+
+    #[tokio::test]
+    async fn who_is_no_replica_sees_no_token() {
+        let keys = ReplicaKeys::derive(b"one").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let stranger = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut seen = vec![0; 4096];
+            let n = stream.read(&mut seen).await.unwrap();
+            seen.truncate(n);
+            seen
+        });
+        assert!(Forwarder::default().pass(&address, &keys, passed()).await.is_err());
+        let seen = stranger.await.unwrap();
+        assert_eq!(seen.first(), Some(&0x16), "the first bytes are those of TLS");
+        assert!(!String::from_utf8_lossy(&seen).contains("secret-token"));
+    }
+
+    #[tokio::test]
+    async fn a_replica_of_another_installation_is_refused_and_one_of_this_is_not() {
+        let (keys, others) = (ReplicaKeys::derive(b"one").unwrap(), ReplicaKeys::derive(b"two").unwrap());
+        for (server, expected) in [(&keys, true), (&others, false)] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap().to_string();
+            let config = server_config(server).unwrap();
+            tokio::spawn(async move {
+                let (stream, _) = listener.accept().await.unwrap();
+                let Ok(stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
+                let service = hyper::service::service_fn(|_| async {
+                    Ok::<_, std::convert::Infallible>(Response::new(AnswerBody::full("hello")))
+                });
+                let served = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                let _ = served.serve_connection(TokioIo::new(stream), service).await;
+            });
+            let answer = Forwarder::default().pass(&address, &keys, passed()).await;
+            assert_eq!(answer.is_ok(), expected);
+        }
+    }
 }

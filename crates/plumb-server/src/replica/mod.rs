@@ -12,4 +12,4 @@ mod forward;
 pub(crate) use forward::{FORWARDED, Forwarder, Passed};
 pub(crate) use keys::ReplicaKeys;
 pub(crate) use leader::{find_leader, publish};
-pub(crate) use tls::ReplicaResolver;
+pub(crate) use tls::{ReplicaResolver, server_config as replica_server_config};

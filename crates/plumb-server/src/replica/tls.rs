@@ -8,7 +8,7 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, ServerConfig, SignatureScheme};
 
 use super::keys::ReplicaKeys;
 
@@ -47,6 +47,32 @@ impl ResolvesServerCert for ReplicaResolver {
         }
         Some(Arc::clone(&self.main))
     }
+}
+
+/// Gives replicas their certificate, and nobody else one.
+struct OnlyReplicas(Arc<CertifiedKey>);
+
+impl std::fmt::Debug for OnlyReplicas {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OnlyReplicas")
+    }
+}
+
+impl ResolvesServerCert for OnlyReplicas {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        (hello.server_name() == Some(NAME)).then(|| Arc::clone(&self.0))
+    }
+}
+
+/// How a replica answers others where clients connect without TLS.
+pub(crate) fn server_config(keys: &ReplicaKeys) -> Option<ServerConfig> {
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .ok()?
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(OnlyReplicas(Arc::new(certified(keys)?))));
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Some(config)
 }
 
 /// The certificate of replicas. Each signs its own: only the key counts.
