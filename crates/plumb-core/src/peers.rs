@@ -32,8 +32,13 @@ impl Peer {
 pub struct PeerShares {
     all: usize,
     of_one: usize,
+    /// Places that only clients with few places get.
+    kept: usize,
     taken: Arc<Mutex<Taken>>,
 }
+
+/// A client with fewer places than this gets one of those that are kept.
+const FEW: usize = 8;
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -61,7 +66,13 @@ pub enum NoShare {
 impl PeerShares {
     /// `all` places, of which one client has at most `of_one`.
     pub fn new(all: usize, of_one: usize) -> Self {
-        Self { all, of_one, taken: Arc::default() }
+        Self { all, of_one, kept: 0, taken: Arc::default() }
+    }
+
+    /// The same with places that are kept for clients that have few: a few clients together cannot take all.
+    #[must_use]
+    pub fn keeping(self, kept: usize) -> Self {
+        Self { kept, ..self }
     }
 
     /// Takes places for a client. A client that has none yet gets them even if they exceed the share of one client.
@@ -71,7 +82,8 @@ impl PeerShares {
         if of_peer > 0 && of_peer.saturating_add(places) > self.of_one {
             return Err(NoShare::OfPeer);
         }
-        if taken.all.saturating_add(places) > self.all {
+        let kept = if of_peer.saturating_add(places) > FEW { self.kept } else { 0 };
+        if taken.all.saturating_add(places) > self.all.saturating_sub(kept) {
             return Err(NoShare::OfAll);
         }
         taken.all += places;
@@ -123,6 +135,17 @@ mod tests {
         assert!(other.is_ok());
         drop(greedy);
         assert!(shares.take(peer("2001:db8::1"), 2).is_ok(), "dropped places are free again");
+    }
+
+    #[test]
+    fn two_clients_together_leave_places_for_others() {
+        let shares = PeerShares::new(100, 50).keeping(20);
+        let greedy = ["192.0.2.1", "192.0.2.2"]
+            .map(|address| (0..50).filter_map(|_| shares.take(peer(address), 1).ok()).collect::<Vec<_>>());
+        assert_eq!(greedy.iter().map(Vec::len).sum::<usize>(), 80);
+        let others = ["192.0.2.3", "192.0.2.4"]
+            .map(|address| (0..20).filter_map(|_| shares.take(peer(address), 1).ok()).collect::<Vec<_>>());
+        assert_eq!(others.map(|shares| shares.len()), [FEW, FEW]);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, decode, query_pairs, unframe};
+use plumb_core::peers::{Peer, PeerShares};
 use plumb_engine::Handle;
 use plumb_kube::{ConnectError, Connection};
 use serde_json::Value;
@@ -15,7 +17,7 @@ use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use crate::app_feed::AppFeed;
-use crate::audit::{AuditEvents, Written};
+use crate::audit::AuditEvents;
 use crate::backend::Backend;
 use crate::body::AnswerBody;
 use crate::call::{Answer, Call, Shared};
@@ -23,14 +25,16 @@ use crate::call_rates::CallRates;
 use crate::certificate::Certificates;
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
+use crate::heavy_calls::HeavyCalls;
 use crate::page::{Page, PageMode, PageRequest, is_page_path};
 use crate::replica::{FORWARDED, Forwarder, Passed, ReplicaKeys, find_leader, publish};
-use crate::request_body::{Bodies, Body, LARGEST_REQUEST, check_weight, largest};
+use crate::request_body::{Bodies, Body, LARGEST_REQUEST, Sender, check_weight, head_size, largest};
 use crate::session::{Identity, Sessions, prepare};
 use crate::set_feed::SetFeed;
 use crate::state::State;
 use crate::stream_guard::{CHECK_STREAMS, Message, guarded};
 use crate::transport::Transport;
+use crate::write_log::WriteLog;
 
 /// When the preparation of a new installation is tried again, first and at the latest.
 const PREPARE_AGAIN: Duration = Duration::from_secs(10);
@@ -38,6 +42,10 @@ const PREPARE_LATEST: Duration = Duration::from_mins(10);
 
 /// How often the server looks whether it leads. This costs no request.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const TOO_MANY: &str = "too many requests; try again in a second";
+/// Bytes of answers that may wait for their clients, of all and of one address. All users may come through one proxy.
+const OF_ANSWERS: usize = 192 << 20;
+const OF_ANSWERS_OF_ONE: usize = 96 << 20;
 /// The calls that every replica answers by itself: what they need is in the settings.
 const ANYWHERE: [&str; 5] = [
     "version.VersionService/Version",
@@ -74,6 +82,9 @@ pub struct Api {
     forwarder: Forwarder,
     page: Page,
     bodies: Bodies,
+    /// The bytes of answers that wait to be read.
+    answers: PeerShares,
+    heavy: HeavyCalls,
     options: ApiOptions,
 }
 
@@ -83,6 +94,8 @@ struct Asked {
     peer: IpAddr,
     /// True if another replica passed the request on.
     is_passed: bool,
+    /// True if the request was taken from the budget of its caller, and no call was made for it yet.
+    is_counted: AtomicBool,
     /// A token for the client to go on with.
     renewed: parking_lot::Mutex<Option<String>>,
 }
@@ -114,6 +127,8 @@ impl Api {
             rates: CallRates::default(),
             forwarder: Forwarder::default(),
             bodies: Bodies::default(),
+            answers: PeerShares::new(OF_ANSWERS, OF_ANSWERS_OF_ONE),
+            heavy: HeavyCalls::default(),
             options,
         }))
     }
@@ -188,9 +203,15 @@ impl Api {
     /// Answers a request. `path` is the one below the root path.
     pub async fn answer(&self, peer: IpAddr, path: &str, request: Request<Incoming>) -> Response<AnswerBody> {
         let (head, body) = request.into_parts();
-        let mut asked =
-            Asked { headers: head.headers, peer, is_passed: false, renewed: parking_lot::Mutex::default() };
+        let mut asked = Asked {
+            headers: head.headers,
+            peer,
+            is_passed: false,
+            is_counted: AtomicBool::default(),
+            renewed: parking_lot::Mutex::default(),
+        };
         self.recognise(&mut asked, head.uri.path());
+        let peer = Peer::of(asked.peer);
         let kind =
             asked.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let dialect = match kind {
@@ -213,7 +234,7 @@ impl Api {
             }
             None => None,
         };
-        let mut answer = if let Some((address, keys)) = leader {
+        let answer = if let Some((address, keys)) = leader {
             let whole = head.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
             let passed = async {
                 let Body { bytes: body, room: _room } =
@@ -238,6 +259,16 @@ impl Api {
         } else {
             let query = head.uri.query().unwrap_or_default();
             self.answer_rest(&head.method, path, query, asked, body).await
+        };
+        let mut answer = match self.answers.take(peer, answer.body().size()) {
+            Ok(share) => answer.map(|body| body.paced(share)),
+            Err(_) => {
+                let full = Status::unavailable("too many answers wait to be read; try again in a second");
+                match dialect {
+                    Some(dialect) => doors::grpc_error(dialect, &full),
+                    None => doors::rest_error(&full),
+                }
+            }
         };
         secure(answer.headers_mut(), self.options.transport);
         answer
@@ -296,7 +327,7 @@ impl Api {
             return doors::rest_error(&status);
         }
         if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
-            return doors::text(StatusCode::TOO_MANY_REQUESTS, "too many requests; try again in a second");
+            return doors::text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
         }
         let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
         match path {
@@ -316,6 +347,10 @@ impl Api {
         if path == "/auth/logout" {
             if let Err(status) = self.shared.state.ready().await {
                 return doors::rest_error(&status);
+            }
+            // A logout writes: it must not be free for those who have a token.
+            if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
+                return doors::text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
             }
             let url = self.shared.state.setting("url");
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
@@ -384,16 +419,27 @@ impl Api {
 
     /// Reads the body of a request. A sender without a valid token may send no more than a login takes.
     async fn read(&self, path: &str, asked: &Asked, body: Incoming) -> Result<Body, Status> {
-        let is_known = match self.shared.state.ready().await {
+        let identity = match self.shared.state.ready().await {
             Ok(()) => self.shared.sessions.identify(&asked.headers).await,
             Err(status) => Err(status),
         };
-        let is_known = is_known.map(|identity| identity.is_logged_in());
-        let most = largest(path, matches!(is_known, Ok(true)));
-        match (self.bodies.read(most, body).await, is_known) {
+        // Before anything of the body is in memory.
+        self.count(asked, identity.as_ref().ok())?;
+        asked.is_counted.store(true, Ordering::Relaxed);
+        let is_known = identity.as_ref().is_ok_and(Identity::is_logged_in);
+        let sender = Sender { peer: Peer::of(asked.peer), is_known, head: head_size(&asked.headers) };
+        match (self.bodies.read(largest(path, is_known), sender, body).await, identity) {
             (Err(too_large), Err(unknown)) if too_large.code == Code::ResourceExhausted => Err(unknown),
             (read, _) => read,
         }
+    }
+
+    /// Takes one call from the budget of the caller. Without a login the address counts, so that strangers do not use up
+    /// the calls of users.
+    fn count(&self, asked: &Asked, identity: Option<&Identity>) -> Result<(), Status> {
+        let is_new = self.rates.take(&caller_of(asked, identity), Instant::now());
+        let too_many = || Status::new(Code::ResourceExhausted, "too many calls; try again in a second");
+        if is_new { Ok(()) } else { Err(too_many()) }
     }
 
     /// Checks the caller and runs the handler.
@@ -413,13 +459,10 @@ impl Api {
         };
         self.shared.state.ready().await?;
         let identity = self.identify(asked, &handler.access).await?;
-        // Without a login the address counts, so that strangers do not use up the calls of users.
-        let known =
-            identity.as_ref().map(|identity| identity.username.clone()).filter(|name| !name.is_empty());
-        let caller = known.unwrap_or_else(|| asked.peer.to_string());
-        if !self.rates.take(&caller, Instant::now()) {
-            return Err(Status::new(Code::ResourceExhausted, "too many calls; try again in a second"));
+        if !asked.is_counted.swap(false, Ordering::Relaxed) {
+            self.count(asked, identity.as_ref())?;
         }
+        let _place = self.heavy.enter(&method.path, &caller_of(asked, identity.as_ref())).await?;
         let mut call = Call {
             shared: Arc::clone(&self.shared),
             identity,
@@ -432,24 +475,19 @@ impl Api {
             granted: parking_lot::Mutex::default(),
         };
         let checked = check(handler, &mut call);
-        if handler.writes {
-            audit(handler, &call, checked.as_ref().err());
-        }
-        checked?;
         let call = Arc::new(call);
-        let answer = (handler.run)(Arc::clone(&call)).await?;
-        if !handler.access.was_asked(&call.asked.lock()) {
-            error!(
-                method = handler.path,
-                "a defect of plumb: a call asked for no permission; its answer is withheld"
-            );
-            return Err(Status::new(Code::Internal, "the permission was not checked"));
+        let log = WriteLog::of(handler, &call);
+        let result = match checked {
+            Ok(()) => run(handler, &call).await,
+            Err(status) => Err(status),
+        };
+        if let Some(log) = log {
+            log.ended(&result);
         }
-        if handler.writes {
-            record(handler, &call, &answer);
+        match result? {
+            Answer::Stream(messages) => Ok(while_permitted(call, asked.headers.clone(), messages)),
+            answer => Ok(answer),
         }
-        let Answer::Stream(messages) = answer else { return Ok(answer) };
-        Ok(while_permitted(call, asked.headers.clone(), messages))
     }
 
     /// Who calls. A call that is open to everybody also goes on without a valid token.
@@ -464,6 +502,25 @@ impl Api {
         }
         Ok(identity)
     }
+}
+
+/// Whose budget a call is taken from: the user, or without a login the address.
+fn caller_of(asked: &Asked, identity: Option<&Identity>) -> String {
+    let user = identity.map(|identity| identity.username.as_str()).filter(|name| !name.is_empty());
+    user.map_or_else(|| asked.peer.to_string(), str::to_owned)
+}
+
+/// Runs a handler. One that asked for no permission has no answer.
+async fn run(handler: &Handler, call: &Arc<Call>) -> Result<Answer, Status> {
+    let answer = (handler.run)(Arc::clone(call)).await?;
+    if handler.access.was_asked(&call.asked.lock()) {
+        return Ok(answer);
+    }
+    error!(
+        method = handler.path,
+        "a defect of plumb: a call asked for no permission; its answer is withheld"
+    );
+    Err(Status::new(Code::Internal, "the permission was not checked"))
 }
 
 /// A form of another site can send other types than this one without asking the browser's user.
@@ -522,47 +579,6 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
         }
         Access::On(resource, action, object) => call.require(resource, action, &object(&call.request)),
     }
-}
-
-/// One event for every write that was carried out.
-fn record(handler: &Handler, call: &Call, answer: &Answer) {
-    let noted = call.written.lock().take();
-    let written = match answer {
-        Answer::One(value) if value.pointer("/metadata/uid").is_some() => Some(value),
-        _ => noted.as_ref().or_else(|| call.app.as_ref().map(|app| &app.value)),
-    };
-    call.shared.audit.record(&Written {
-        method: handler.path,
-        request: &call.request,
-        object: written,
-        user: call.username(),
-        from: call.peer,
-        namespace: call.namespace(),
-    });
-}
-
-/// One line for every write: who, what, from where, allowed or not. Bodies are never logged.
-fn audit(handler: &Handler, call: &Call, refused: Option<&Status>) {
-    let name = |path: &str| call.request.pointer(path).and_then(Value::as_str);
-    let paths = [
-        "/name",
-        "/application/metadata/name",
-        "/project/metadata/name",
-        "/project",
-        "/repo/repo",
-        "/cluster/server",
-        "/id/value",
-    ];
-    let object = paths.into_iter().find_map(name).unwrap_or_default();
-    let object: String = object.chars().filter(|letter| !letter.is_control()).take(200).collect();
-    info!(
-        user = call.username(),
-        method = handler.path,
-        object,
-        from = %call.peer,
-        allowed = refused.is_none(),
-        "write through the API"
-    );
 }
 
 /// The messages of a request: one, or several if the client streams.

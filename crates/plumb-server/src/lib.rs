@@ -10,6 +10,7 @@ mod random;
 mod transport;
 mod open_pgp;
 mod call_rates;
+mod heavy_calls;
 mod jwt;
 mod accounts;
 mod body;
@@ -30,6 +31,7 @@ mod page;
 mod doors;
 mod request_body;
 mod stream_guard;
+mod write_log;
 mod api;
 
 pub use api::{Api, ApiOptions};

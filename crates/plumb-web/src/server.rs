@@ -27,6 +27,9 @@ const MOST_OF_ONE: usize = 48;
 /// The same where the API is served: each stream of REST is a connection, and users may come through one proxy.
 const MOST_OF_API: usize = 4096;
 const MOST_OF_ONE_API: usize = 2048;
+/// Connections that are kept for clients with few of them, so that two addresses cannot take all.
+const KEPT_OF_API: usize = 512;
+const KEPT: usize = 32;
 /// How long plumb waits for open connections when it stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after an error of accept, such as no file handles left, so that the loop does not spin.
@@ -141,8 +144,8 @@ async fn serve(
     };
     let api = api.and_then(start_api(&handle));
     let shares = match &api {
-        Some(_) => PeerShares::new(MOST_OF_API, MOST_OF_ONE_API),
-        None => PeerShares::new(MOST_CONNECTIONS, MOST_OF_ONE),
+        Some(_) => PeerShares::new(MOST_OF_API, MOST_OF_ONE_API).keeping(KEPT_OF_API),
+        None => PeerShares::new(MOST_CONNECTIONS, MOST_OF_ONE).keeping(KEPT),
     };
     let stopping = stopped.clone();
     let serving = Arc::new(Serving { side, handle, webhooks: Webhooks::default(), api, stopping });
