@@ -411,56 +411,6 @@ fn stored_credentials_do_not_go_the_way_that_a_caller_names() {
 }
 
 #[test]
-fn stored_credentials_do_not_go_the_way_that_a_caller_names() {
-    let read = |values: &[(&str, &str)]| Repository::read(&secret(values)).expect("readable");
-    let evil = [("proxy", "http://evil"), ("noProxy", "x"), ("insecure", "true")];
-    let evil: Vec<_> = evil.into_iter().chain([("insecureIgnoreHostKey", "true")]).collect();
-    let evil: Vec<_> = evil.into_iter().chain([("insecureOCIForceHttp", "true")]).collect();
-    let asked = |url: &'static str, project: &'static str| {
-        let own = [("url", url), ("project", project)];
-        read(&own.into_iter().filter(|(_, value)| !value.is_empty()).chain(evil.clone()).collect::<Vec<_>>())
-    };
-    let (shared, below) = ("https://git.example.com/platform/prod", "https://git.example.com/team/x");
-    let repositories = Repositories {
-        repositories: vec![
-            read(&[("url", shared), ("password", "p"), ("proxy", "http://operator")]),
-            asked(below, "team"),
-        ],
-        templates: vec![read(&[("url", "https://git.example.com/team"), ("password", "t")])],
-    };
-    let is_led = |found: &Repository| {
-        let proxy = found.proxy.as_ref().map(SecretText::expose);
-        proxy == Some("http://evil")
-            || found.no_proxy.is_some()
-            || found.insecure
-            || found.insecure_ignore_host_key
-            || found.insecure_oci_force_http
-    };
-    let password = |found: &Repository| {
-        found.credentials.password.as_ref().map(|password| password.expose().to_owned()).unwrap_or_default()
-    };
-    for project in ["team", ""] {
-        let found = repositories.complete(asked(shared, project));
-        assert_eq!(password(&found), "p", "{project}");
-        assert!(!is_led(&found), "{project}: credentials of a repository that others registered");
-        assert_eq!(found.proxy.as_ref().map(SecretText::expose), Some("http://operator"));
-    }
-    let found = repositories.complete(asked(below, "team"));
-    assert_eq!(password(&found), "t");
-    assert!(!is_led(&found), "credentials of a template");
-    let found = repositories.find(below, "team").expect("registered");
-    assert_eq!(password(&found), "t");
-    assert!(!is_led(&found), "registered for the project without credentials");
-
-    // An operator's repository for all projects has a proxy of its own, as in Argo CD.
-    assert!(is_led(&repositories.complete(asked(below, ""))));
-    // A caller's own credentials go where the caller says.
-    let mut own = asked(shared, "team");
-    own.credentials.username = Some("me".to_owned());
-    assert_eq!(repositories.complete(own.clone()), own);
-}
-
-#[test]
 fn clusters() {
     let config = json!({
         "bearerToken": "hunter2",
