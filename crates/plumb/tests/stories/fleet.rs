@@ -46,7 +46,8 @@ fn automated(app: &mut Value) {
     app["spec"]["syncPolicy"] = json!({"automated": {"prune": true, "selfHeal": true}});
 }
 
-#[tokio::test]
+/// On several threads: the line to the other cluster works while a command of plumb is waited for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_that_goes_away_takes_only_its_own_apps_with_it() -> Result<()> {
     let stage = Stage::set().await?;
     let (far_place, line) = elsewhere().await?;
