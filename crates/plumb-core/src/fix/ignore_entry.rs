@@ -12,6 +12,8 @@ pub struct IgnoreEntry {
     pub key: ObjectKey,
     /// The fields.
     pub pointers: Vec<FieldPath>,
+    /// Fields in list items that have another position in Git, as jq paths that find the item by its name.
+    pub expressions: Vec<String>,
     /// Why, for the comment above the rule.
     pub why: String,
 }
@@ -21,9 +23,19 @@ impl IgnoreEntry {
     /// the Application itself would differ from Git.
     pub fn value(&self) -> Value {
         let mut rule = self.identity();
-        let pointers = self.pointers.iter().map(|pointer| Value::from(pointer.to_string())).collect();
-        rule.insert("jsonPointers".to_owned(), Value::Array(pointers));
+        for (name, values) in self.lists() {
+            if !values.is_empty() {
+                rule.insert(name.to_owned(), Value::Array(values));
+            }
+        }
         Value::Object(rule)
+    }
+
+    fn lists(&self) -> [(&'static str, Vec<Value>); 2] {
+        let pointers = self.pointers.iter().map(|pointer| Value::from(pointer.to_string())).collect();
+        let expressions =
+            self.expressions.iter().map(|expression| Value::from(expression.as_str())).collect();
+        [("jsonPointers", pointers), ("jqPathExpressions", expressions)]
     }
 
     fn identity(&self) -> Map<String, Value> {
@@ -50,13 +62,15 @@ impl IgnoreEntry {
                 comment: Some(self.why.clone()),
             }];
         };
-        let pointers = list.index(known).field("jsonPointers");
-        let append = |pointer: &FieldPath| Operation::Append {
-            path: pointers.clone(),
-            value: Value::from(pointer.to_string()),
-            comment: Some(self.why.clone()),
+        let rule = list.index(known);
+        let append = |(name, values): (&str, Vec<Value>)| {
+            let path = rule.field(name);
+            let comment = Some(self.why.clone());
+            let append =
+                move |value| Operation::Append { path: path.clone(), value, comment: comment.clone() };
+            values.into_iter().map(append).collect::<Vec<Operation>>()
         };
-        self.pointers.iter().map(append).collect()
+        self.lists().into_iter().flat_map(append).collect()
     }
 
     /// A rule that names this object, and nothing but pointers.

@@ -125,6 +125,7 @@ mod tests {
             is_red_in_argo_cd: Some(true),
             keeps_live: false,
             keeper: None,
+            kept: None,
             is_asked_for: false,
             is_alone: true,
             last_sync: LastSync::Refused(message),

@@ -6,9 +6,19 @@ use super::ObjectChange;
 use crate::object::{FieldPath, Manifest, Segment};
 use crate::yaml::Operation;
 
-/// What adds the change to a kustomization: one entry of `patches`, for exactly this object. `None` if no JSON patch can
-/// say it.
-pub fn overlay_patch(change: &ObjectChange, rendered: &Manifest) -> Option<Operation> {
+/// The names by which `patches` of a kustomization may find an object that it renders: the rendered name, and the one
+/// before the kustomization's own prefix and suffix, which come after its patches.
+pub fn names_for_patches(kustomization: &Value, rendered: &Manifest) -> Vec<String> {
+    let name = rendered.name().unwrap_or_default();
+    let text = |field: &str| kustomization.get(field).and_then(Value::as_str).unwrap_or_default();
+    let bare = name.strip_prefix(text("namePrefix")).and_then(|rest| rest.strip_suffix(text("nameSuffix")));
+    let bare = bare.filter(|bare| *bare != name && !bare.is_empty());
+    std::iter::once(name).chain(bare).map(str::to_owned).collect()
+}
+
+/// What adds the change to a kustomization: one entry of `patches`, for exactly this object, by one of its
+/// [names](names_for_patches). `None` if no JSON patch can say it.
+pub fn overlay_patch(change: &ObjectChange, rendered: &Manifest, name: &str) -> Option<Operation> {
     let mut next = rendered.value().clone();
     let mut steps = Vec::new();
     for operation in &change.operations {
@@ -20,7 +30,7 @@ pub fn overlay_patch(change: &ObjectChange, rendered: &Manifest) -> Option<Opera
         ("group", gvk.group.as_str()),
         ("version", gvk.version.as_str()),
         ("kind", gvk.kind.as_str()),
-        ("name", rendered.name().unwrap_or_default()),
+        ("name", name),
     ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_empty());
     let target: Map<String, Value> =
@@ -75,6 +85,17 @@ mod tests {
     use crate::object::ObjectKey;
 
     #[test]
+    fn an_overlay_patches_what_it_has_not_renamed_yet() {
+        let rendered = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "prod-web-a"}});
+        let rendered = Manifest::new(rendered).expect("an object");
+        let names = |kustomization: &Value| names_for_patches(kustomization, &rendered);
+        assert_eq!(names(&json!({})), ["prod-web-a"]);
+        assert_eq!(names(&json!({"namePrefix": "prod-"})), ["prod-web-a", "web-a"]);
+        assert_eq!(names(&json!({"namePrefix": "prod-", "nameSuffix": "-a"})), ["prod-web-a", "web"]);
+        assert_eq!(names(&json!({"namePrefix": "test-"})), ["prod-web-a"]);
+    }
+
+    #[test]
     fn a_patch_names_one_object_and_says_only_the_change() {
         let rendered = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"},
             "spec": {"replicas": 1, "paused": false}});
@@ -90,7 +111,7 @@ mod tests {
             why: "because".to_owned(),
         };
         let Some(Operation::Append { path, value, comment }) =
-            overlay_patch(&change, &Manifest::new(rendered).expect("an object"))
+            overlay_patch(&change, &Manifest::new(rendered).expect("an object"), "web")
         else {
             panic!("no patch");
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::ObjectChange;
+use super::{ObjectChange, Unstable};
 use crate::desired::DesiredSet;
 use crate::object::{FieldPath, ObjectKey};
 
@@ -89,9 +89,14 @@ pub fn still_there(before: &Value, now: &Value, change: &ObjectChange) -> Result
     Ok(())
 }
 
-/// Compares two renders of an app. Fails unless they differ by these changes alone.
-pub fn prove(before: &DesiredSet, after: &DesiredSet, changes: &[&ObjectChange]) -> Result<(), ProofFailure> {
-    let (mut expected, after) = (values(before), values(after));
+/// Compares two renders of an app. Fails unless they differ by these changes alone, apart from what each render makes anew.
+pub fn prove(
+    before: &DesiredSet,
+    after: &DesiredSet,
+    changes: &[&ObjectChange],
+    unstable: &Unstable,
+) -> Result<(), ProofFailure> {
+    let (mut expected, mut after) = (values(before), values(after));
     for change in changes {
         let not_taken = || ProofFailure::NotTaken { key: change.key.clone() };
         let value = expected
@@ -101,6 +106,8 @@ pub fn prove(before: &DesiredSet, after: &DesiredSet, changes: &[&ObjectChange])
             *value = operation.apply(value).map_err(|_| not_taken())?;
         }
     }
+    unstable.blank(&mut expected);
+    unstable.blank(&mut after);
     let meant = |key: &ObjectKey| changes.iter().any(|change| change.key == *key);
     for key in expected.keys().chain(after.keys()) {
         if expected.get(key) != after.get(key) {
@@ -121,8 +128,11 @@ pub fn prove_intended(
     before: &DesiredSet,
     after: &DesiredSet,
     intended: &[&ObjectChange],
+    unstable: &Unstable,
 ) -> Result<(), ProofFailure> {
-    let (before, after) = (values(before), values(after));
+    let (mut before, mut after) = (values(before), values(after));
+    unstable.blank(&mut before);
+    unstable.blank(&mut after);
     for key in before.keys().chain(after.keys()) {
         let (old, new) = (before.get(key), after.get(key));
         if old == new {
@@ -140,8 +150,15 @@ pub fn prove_intended(
 }
 
 /// Compares two renders of an app. Fails unless exactly this object is gone from the second.
-pub fn prove_dropped(before: &DesiredSet, after: &DesiredSet, key: &ObjectKey) -> Result<(), ProofFailure> {
-    let (mut expected, after) = (values(before), values(after));
+pub fn prove_dropped(
+    before: &DesiredSet,
+    after: &DesiredSet,
+    key: &ObjectKey,
+    unstable: &Unstable,
+) -> Result<(), ProofFailure> {
+    let (mut expected, mut after) = (values(before), values(after));
+    unstable.blank(&mut expected);
+    unstable.blank(&mut after);
     if expected.remove(key).is_none() {
         return Err(ProofFailure::NotRendered { key: key.clone() });
     }
@@ -156,7 +173,7 @@ pub fn prove_dropped(before: &DesiredSet, after: &DesiredSet, key: &ObjectKey) -
 }
 
 /// Objects and hooks. Hooks of a generated name are told apart by their place in the list.
-fn values(set: &DesiredSet) -> BTreeMap<ObjectKey, Value> {
+pub(super) fn values(set: &DesiredSet) -> BTreeMap<ObjectKey, Value> {
     let objects = set.objects.iter().map(|(key, object)| (key.clone(), object.manifest.value().clone()));
     let hooks = set.hooks.iter().enumerate().map(|(place, hook)| {
         let manifest = hook.manifest.clone().with_namespace(hook.namespace.as_deref());
@@ -205,13 +222,35 @@ mod tests {
         }
     }
 
+    /// A chart may make a password, or print the time.
+    #[test]
+    fn what_each_render_makes_anew_does_not_matter() {
+        let with = |stamp: &str, x: &str| {
+            set(&[map("a", &json!({"stamp": stamp, "x": x, "y": "2"})), map("b", &json!({"stamp": stamp}))])
+        };
+        let unstable = Unstable::between(&with("1", "1"), &with("2", "1"));
+        let removed = change("a", "/data/x");
+        let without = |stamp: &str| {
+            set(&[map("a", &json!({"stamp": stamp, "y": "2"})), map("b", &json!({"stamp": stamp}))])
+        };
+        let before = with("1", "1");
+        assert!(prove(&before, &without("3"), &[&removed], &Unstable::default()).is_err());
+        assert_eq!(prove(&before, &without("3"), &[&removed], &unstable), Ok(()));
+        assert_eq!(prove_intended(&before, &with("3", "1"), &[], &unstable), Ok(()));
+        // Everything else counts, and a change of such a value cannot be proved.
+        assert!(prove(&before, &with("3", "1"), &[&removed], &unstable).is_err());
+        assert!(prove_intended(&before, &with("3", "2"), &[], &unstable).is_err());
+        assert!(prove(&before, &without("3"), &[&change("a", "/data/stamp")], &unstable).is_err());
+    }
+
     #[test]
     fn only_the_dropped_object_may_go() {
         let (a, b) = (map("a", &json!({"x": "1"})), map("b", &json!({"x": "1"})));
         let key = change("a", "").key;
         let before = set(&[a.clone(), b.clone()]);
-        let proved =
-            |after: &[Value]| prove_dropped(&before, &set(after), &key).map_err(|why| why.to_string());
+        let proved = |after: &[Value]| {
+            prove_dropped(&before, &set(after), &key, &Unstable::default()).map_err(|why| why.to_string())
+        };
         assert_eq!(proved(std::slice::from_ref(&b)), Ok(()));
         assert_eq!(
             proved(&[a, b]),
@@ -224,8 +263,9 @@ mod tests {
     fn only_the_intended_fields_may_change() {
         let before = set(&[map("a", &json!({"x": "1", "y": "2"})), map("b", &json!({"x": "1"}))]);
         let removed = change("a", "/data/x");
-        let proved =
-            |after: &[Value]| prove(&before, &set(after), &[&removed]).map_err(|why| why.to_string());
+        let proved = |after: &[Value]| {
+            prove(&before, &set(after), &[&removed], &Unstable::default()).map_err(|why| why.to_string())
+        };
         assert_eq!(proved(&[map("a", &json!({"y": "2"})), map("b", &json!({"x": "1"}))]), Ok(()));
         for (after, why) in [
             (
@@ -243,7 +283,7 @@ mod tests {
         }
         let other = change("c", "/data/x");
         assert_eq!(
-            prove(&before, &before, &[&other]).map_err(|why| why.to_string()),
+            prove(&before, &before, &[&other], &Unstable::default()).map_err(|why| why.to_string()),
             Err("the render of the working copy does not have ConfigMap web/c".to_owned())
         );
     }
@@ -254,7 +294,8 @@ mod tests {
         let before = set(&[a.clone(), b.clone()]);
         let without = map("a", &json!({"y": "2"}));
         let proved = |after: &[Value], intended: &[&ObjectChange]| {
-            prove_intended(&before, &set(after), intended).map_err(|why| why.to_string())
+            prove_intended(&before, &set(after), intended, &Unstable::default())
+                .map_err(|why| why.to_string())
         };
         let own = change("a", "/data/x");
         assert_eq!(proved(&[a.clone(), b.clone()], &[]), Ok(()), "nothing differs");

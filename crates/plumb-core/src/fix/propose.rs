@@ -4,8 +4,12 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::git_path::git_path;
 use super::hook_policy::delete_after_success;
+use super::long_edit::long_edit;
 use super::missing::{Change, time_to_live};
+use super::named_items::by_names;
+use super::only_here::only_here;
 use super::pins::pins;
 use super::seen::{is_compared, is_seen_default};
 use super::{Action, FixGoal, IgnoreEntry, Keeper, ObjectChange, Proposal, Subject, json_patch};
@@ -19,18 +23,26 @@ use crate::yaml::Operation;
 /// What would end this finding for this goal: one step, or a change and a rule for what the change cannot cover.
 pub fn propose(subject: &Subject<'_>, goal: FixGoal) -> Vec<Proposal> {
     let finding = subject.finding;
+    // A kept edit or a chosen owner is the user's wish, not plumb's.
+    let is_edit = matches!(
+        finding.class,
+        DriftClass::LiveEdit | DriftClass::UnclaimedAddition | DriftClass::Unexplained
+    );
+    let is_wish = (subject.keeps_live && is_edit) || subject.keeper.is_some();
+    let is_green = !finding.counts && subject.is_red_in_argo_cd == Some(false);
     let actions = match goal {
-        FixGoal::ArgoCd
-            if !finding.counts && subject.is_red_in_argo_cd == Some(false) && subject.keeper.is_none() =>
-        {
+        FixGoal::ArgoCd if is_green && !is_wish && !subject.is_asked_for => {
             vec![Action::Nothing("Argo CD shows the object as Synced")]
         }
-        // A kept edit is the user's wish, not plumb's.
-        FixGoal::Plumb if !is_asked_by_plumb(finding) && !subject.keeps_live && subject.keeper.is_none() => {
+        FixGoal::Plumb if !is_asked_by_plumb(finding) && !is_wish => {
             vec![Action::Nothing("plumb does not count the difference, and asks for no change of Git")]
         }
-        FixGoal::ArgoCd | FixGoal::Plumb if finding.class == DriftClass::SchemaDefault => pin(subject),
-        FixGoal::ArgoCd | FixGoal::Plumb => vec![action(subject, goal)],
+        FixGoal::ArgoCd | FixGoal::Plumb => match finding.class {
+            DriftClass::SchemaDefault => pin(subject),
+            DriftClass::ControllerOwned => leave_to_controller(subject),
+            DriftClass::AdmissionMutated => leave_to_admission(subject),
+            _ => vec![action(subject, goal)],
+        },
     };
     let proposal = |action| Proposal { key: finding.key.clone(), class: finding.class, action };
     actions.into_iter().map(proposal).collect()
@@ -57,23 +69,23 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
         DriftClass::EquivalentValue => {
             edit_or_ignore(subject, "the cluster writes the same value differently")
         }
-        DriftClass::ControllerOwned => {
-            let why = owned_by(finding);
-            edit(subject, &why).unwrap_or_else(|| through(subject, &why, ignore_addition(subject, &why)))
-        }
         DriftClass::UnstableRender => match goal {
             FixGoal::ArgoCd => {
                 ignore(subject, &finding.fields, "each render of the same commit has another value here")
             }
             FixGoal::Plumb => instruct(finding),
         },
-        DriftClass::AdmissionMutated => {
-            let by = finding.actor.as_deref().unwrap_or("an admission webhook or policy");
-            ignore(subject, &finding.fields, &format!("{by} sets this on every write"))
+        DriftClass::LiveEdit | DriftClass::UnclaimedAddition | DriftClass::Unexplained
+            if subject.keeps_live =>
+        {
+            let by = finding.actor.as_deref().unwrap_or("another writer");
+            let why = format!("keeps what {by} changed in the cluster");
+            edit(subject, &why).unwrap_or_else(|| through(subject, &why, instruct(finding)))
         }
         DriftClass::UnclaimedAddition if !finding.counts => {
             let by = finding.actor.as_deref().unwrap_or("another writer");
-            ignore_addition(subject, &format!("{by} added this, and Git does not set it"))
+            let why = format!("{by} added this, and Git does not set it");
+            ignore_addition(subject, &finding.fields, &why)
         }
         DriftClass::HookResidue => come_and_stay(subject, goal).unwrap_or_else(|| delete_hook(subject)),
         DriftClass::Behind => {
@@ -81,13 +93,6 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
                 Some(_) => missing_job(finding),
                 None => instruct(finding),
             })
-        }
-        DriftClass::LiveEdit | DriftClass::UnclaimedAddition | DriftClass::Unexplained
-            if subject.keeps_live =>
-        {
-            let by = finding.actor.as_deref().unwrap_or("another writer");
-            let why = format!("keeps what {by} changed in the cluster");
-            edit(subject, &why).unwrap_or_else(|| through(subject, &why, instruct(finding)))
         }
         DriftClass::SharedResource => drop_document(subject),
         DriftClass::LiveEdit
@@ -98,7 +103,9 @@ fn action(subject: &Subject<'_>, goal: FixGoal) -> Action {
         | DriftClass::StaleOwnership
         | DriftClass::Blocked
         | DriftClass::TugOfWar
-        | DriftClass::SchemaDefault => instruct(finding),
+        | DriftClass::SchemaDefault
+        | DriftClass::ControllerOwned
+        | DriftClass::AdmissionMutated => instruct(finding),
     }
 }
 
@@ -106,6 +113,83 @@ fn owned_by(finding: &Finding) -> String {
     match &finding.actor {
         Some(actor) => format!("{actor} owns this field"),
         None => "a controller owns this field".to_owned(),
+    }
+}
+
+/// Why a field goes from Git, for the commit; and what a reviewer has to know before.
+fn left_to_controller(finding: &Finding) -> String {
+    let owner = owned_by(finding);
+    let operations = finding.fix.patch.as_deref().and_then(json_patch::operations).unwrap_or_default();
+    if operations.iter().any(|operation| matches!(operation, Operation::Remove { .. })) {
+        return format!(
+            "{owner}; where syncs use client-side apply, the first one without it sets the default once (of replicas: 1)"
+        );
+    }
+    owner
+}
+
+/// What Git sets leaves it; what a controller adds to a list of Git is ignored.
+fn leave_to_controller(subject: &Subject<'_>) -> Vec<Action> {
+    let finding = subject.finding;
+    let (mut in_git, mut added): (Vec<FieldPath>, Vec<FieldPath>) =
+        finding.fields.iter().cloned().partition(|field| is_in_git(subject, field));
+    // Its patch says that Git sets something, also where list items have no names to find it by.
+    if in_git.is_empty() && finding.fix.patch.is_some() {
+        std::mem::swap(&mut in_git, &mut added);
+    }
+    let mut actions = Vec::new();
+    if !in_git.is_empty() {
+        let why = left_to_controller(finding);
+        let otherwise = || ignore(subject, &in_git, &owned_by(finding));
+        actions.push(edit(subject, &why).unwrap_or_else(|| through(subject, &why, otherwise())));
+    }
+    if !added.is_empty() || in_git.is_empty() {
+        actions.push(ignore_addition(subject, &added, &owned_by(finding)));
+    }
+    actions
+}
+
+/// What admission adds is ignored. A rule for what runs and who may do what would hide every later change of it in Git.
+fn leave_to_admission(subject: &Subject<'_>) -> Vec<Action> {
+    let finding = subject.finding;
+    let by = finding.actor.as_deref().unwrap_or("an admission webhook or policy");
+    let (hiding, harmless): (Vec<FieldPath>, Vec<FieldPath>) =
+        finding.fields.iter().cloned().partition(|field| says_what_runs(field) && is_in_git(subject, field));
+    let mut actions = Vec::new();
+    if !harmless.is_empty() || hiding.is_empty() {
+        actions.push(ignore(subject, &harmless, &format!("{by} sets this on every write")));
+    }
+    if !hiding.is_empty() {
+        let fields: Vec<String> = hiding.iter().map(ToString::to_string).collect();
+        actions.push(Action::Instruct(format!(
+            "do not ignore {}: Argo CD would not see a later change of it in Git. Set in Git what {by} sets, if a \
+             second write of that stays as it is; or annotate the Application with \
+             `argocd.argoproj.io/compare-options: ServerSideDiff=true,IncludeMutationWebhook=true`",
+            fields.join(", ")
+        )));
+    }
+    actions
+}
+
+/// Does the field say what runs, or who may do what?
+fn says_what_runs(field: &FieldPath) -> bool {
+    const NAMES: [&str; 6] = ["image", "command", "args", "env", "envFrom", "rules"];
+    let is_name = |segment: &Segment| match segment {
+        Segment::Field(name) => NAMES.iter().any(|other| name == other),
+        Segment::Index(_) => false,
+    };
+    field.segments().iter().any(is_name)
+}
+
+/// Does Git set this field of the live object? Without the objects, a patch of Git's document tells.
+fn is_in_git(subject: &Subject<'_>, field: &FieldPath) -> bool {
+    match (subject.desired, subject.live) {
+        (Some(desired), Some(live)) => {
+            let place = git_path(desired.value(), live.value(), field);
+            place.is_some_and(|place| place.find(desired.value()).is_some())
+        }
+        (Some(desired), None) => field.find(desired.value()).is_some(),
+        (None, _) => subject.finding.fix.patch.is_some(),
     }
 }
 
@@ -153,8 +237,7 @@ fn edit_or_ignore(subject: &Subject<'_>, why: &str) -> Action {
 /// The finding's own patch, for an object that a tool renders; the other action if there is no patch.
 fn through(subject: &Subject<'_>, why: &str, otherwise: Action) -> Action {
     let origin = subject.origin.filter(|origin| !origin.verbatim);
-    let patch = subject.finding.fix.patch.as_deref();
-    match (origin, patch.and_then(json_patch::operations)) {
+    match (origin, operations(subject)) {
         (Some(origin), Some(operations)) => {
             Action::Through(change(subject, origin, operations, why), Box::new(otherwise))
         }
@@ -176,7 +259,9 @@ fn drop_document(subject: &Subject<'_>) -> Action {
     };
     match subject.origin.filter(|origin| origin.verbatim) {
         Some(origin) => {
-            let why = format!("app {keeper} keeps it: one object belongs to one app");
+            let lost = subject.desired.zip(subject.kept).and_then(|(copy, kept)| only_here(copy, kept));
+            let lost = lost.map(|lost| format!("; {lost}")).unwrap_or_default();
+            let why = format!("app {keeper} keeps it: one object belongs to one app{lost}");
             Action::Drop(change(subject, origin, Vec::new(), &why))
         }
         None => instruct(finding),
@@ -185,8 +270,15 @@ fn drop_document(subject: &Subject<'_>) -> Action {
 
 fn edit(subject: &Subject<'_>, why: &str) -> Option<Action> {
     let origin = subject.origin.filter(|origin| origin.verbatim)?;
-    let operations = json_patch::operations(subject.finding.fix.patch.as_deref()?)?;
-    Some(Action::Edit(change(subject, origin, operations, why)))
+    Some(Action::Edit(change(subject, origin, operations(subject)?, why)))
+}
+
+/// The change of Git that ends the finding, if one is known.
+fn operations(subject: &Subject<'_>) -> Option<Vec<Operation>> {
+    match &subject.finding.fix.patch {
+        Some(patch) => json_patch::operations(patch),
+        None => long_edit(subject),
+    }
 }
 
 fn change(subject: &Subject<'_>, origin: &Origin, operations: Vec<Operation>, why: &str) -> ObjectChange {
@@ -203,21 +295,33 @@ fn ignore(subject: &Subject<'_>, fields: &[FieldPath], why: &str) -> Action {
     if fields.is_empty() || fields.iter().any(is_too_wide) {
         return instruct(finding);
     }
-    let mut pointers = fields.to_vec();
+    let sides = subject.desired.zip(subject.live);
+    // Renders are compared with each other, so their fields are those of Git's object.
+    let sides = sides.map(|(desired, live)| match finding.class {
+        DriftClass::UnstableRender => (desired, live),
+        _ => (live, desired),
+    });
+    let (mut pointers, mut expressions) = (Vec::new(), Vec::new());
+    for field in fields {
+        match sides.and_then(|(own, other)| by_names(field, own, other)) {
+            Some(expression) => expressions.push(expression),
+            None => pointers.push(field.clone()),
+        }
+    }
     pointers.sort_by(last_items_first);
     pointers.dedup();
-    Action::Ignore(IgnoreEntry { key: finding.key.clone(), pointers, why: why.to_owned() })
+    Action::Ignore(IgnoreEntry { key: finding.key.clone(), pointers, expressions, why: why.to_owned() })
 }
 
 /// A rule for what another writer added, if Argo CD sees it.
-fn ignore_addition(subject: &Subject<'_>, why: &str) -> Action {
+fn ignore_addition(subject: &Subject<'_>, fields: &[FieldPath], why: &str) -> Action {
     let is_compared = |field: &&FieldPath| subject.desired.is_none_or(|desired| is_compared(desired, field));
-    let compared = subject.finding.fields.iter().filter(is_compared);
-    let fields: Vec<FieldPath> = compared.map(|field| whole_list(subject, field)).collect();
-    if fields.is_empty() && !subject.finding.fields.is_empty() {
+    let compared = fields.iter().filter(is_compared);
+    let shown: Vec<FieldPath> = compared.map(|field| whole_list(subject, field)).collect();
+    if shown.is_empty() && !fields.is_empty() {
         return Action::Nothing("Git does not set the field, and Argo CD compares only what Git sets");
     }
-    ignore(subject, &fields, why)
+    ignore(subject, &shown, why)
 }
 
 /// Of a list that Git leaves empty, the list itself: without its items Argo CD would still see an empty list beside none.

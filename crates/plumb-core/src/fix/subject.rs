@@ -21,6 +21,8 @@ pub struct Subject<'facts> {
     pub keeps_live: bool,
     /// Who keeps an object that several apps render, if the user chose.
     pub keeper: Option<Keeper<'facts>>,
+    /// The object as the app that keeps it asks for it, if its Git is known.
+    pub kept: Option<&'facts Manifest>,
     /// The user asked for this class by its name.
     pub is_asked_for: bool,
     /// Argo CD sees no other difference. If it shows the object as `OutOfSync`, it is because of this one.

@@ -52,6 +52,7 @@ pub(crate) async fn compare(
         gathered,
         recorded: &inputs.recorded(),
         dry_runs,
+        denied_dry_runs: None,
         now: run.now,
         ask_again: run.trigger.depth == RefreshDepth::Hard,
         render_again: &render_again,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{self, StreamExt};
@@ -49,6 +50,8 @@ pub(super) struct Judge<'a, 'r> {
     pub(super) heal_limit: HealLimit,
     pub(super) render_may_vary: bool,
     pub(super) dry_runs: DryRunPolicy,
+    /// Where a user judges with own rights: set if a dry run was denied for the lack of them.
+    pub(super) denied_dry_runs: Option<&'a AtomicBool>,
     pub(super) now: Timestamp,
     /// Hash of the admission configurations.
     pub(super) admission: u64,
@@ -351,7 +354,13 @@ impl Judge<'_, '_> {
                 };
                 match self.acting?.dry_run_apply(&manifest, &options).await {
                     Ok(applied) => Some(Ok(applied.manifest)),
-                    Err(error) => failure(&error).map(Err),
+                    Err(error) => match self.denied_dry_runs.filter(|_| is_lack_of_rights(&error)) {
+                        Some(denied) => {
+                            denied.store(true, Ordering::Relaxed);
+                            None
+                        }
+                        None => failure(&error).map(Err),
+                    },
                 }
             }
             // The caller answers it for all objects at once.
@@ -362,6 +371,19 @@ impl Judge<'_, '_> {
             }
         }
     }
+}
+
+/// Does whoever asks have no right to change the object? That says nothing about the object. Admission denies with the same
+/// code, but not in the words of the authorizer.
+fn is_lack_of_rights(error: &ApiError) -> bool {
+    error.status().is_some_and(|status| {
+        let by_authorizer = || {
+            let why = status.message.split_once(" is forbidden: ").map(|(_, why)| why);
+            // A role may only grant what its author may do: `user "…" is attempting to grant …`.
+            why.is_some_and(|why| why.starts_with("User \"") || why.starts_with("user \""))
+        };
+        status.code == 401 || (status.code == 403 && by_authorizer())
+    })
 }
 
 /// The API server's refusal, if it was one. A failure on the way to the server says nothing about the object.
@@ -392,6 +414,39 @@ pub(crate) fn failure(error: &ApiError) -> Option<ApiFailure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_kube::{Reason, Status};
+
+    #[test]
+    fn a_denial_of_the_authorizer_is_no_refusal_of_the_object() {
+        let refused = |code, message: &str| ApiError::Refused {
+            request: "PATCH".to_owned(),
+            status: Box::new(Status {
+                code,
+                reason: Reason::Forbidden,
+                message: message.to_owned(),
+                causes: Vec::new(),
+                retry_after: None,
+            }),
+        };
+        for (code, message, expected) in [
+            (
+                403,
+                "deployments.apps \"web\" is forbidden: User \"me\" cannot patch resource \"deployments\"",
+                true,
+            ),
+            (
+                403,
+                "roles \"a\" is forbidden: user \"me\" (groups=[]) is attempting to grant RBAC permissions",
+                true,
+            ),
+            (401, "Unauthorized", true),
+            (403, "pods \"web\" is forbidden: exceeded quota: small", false),
+            (403, "admission webhook \"a\" denied the request: User \"me\" cannot", false),
+            (422, "Deployment.apps \"web\" is invalid", false),
+        ] {
+            assert_eq!(is_lack_of_rights(&refused(code, message)), expected, "{message}");
+        }
+    }
 
     #[test]
     fn a_mistyped_value_is_a_refusal_that_names_the_field() {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use jiff::Timestamp;
 use plumb_core::app::App;
@@ -57,6 +58,8 @@ pub(crate) struct Comparison<'a> {
     /// The objects that the app is known to have had in Git.
     pub(crate) recorded: &'a RecordedObjects,
     pub(crate) dry_runs: DryRunPolicy,
+    /// Where a user judges with own rights: set if a dry run was denied for the lack of them.
+    pub(crate) denied_dry_runs: Option<&'a AtomicBool>,
     pub(crate) now: Timestamp,
     /// True if questions are asked again whose answers are known.
     pub(crate) ask_again: bool,
@@ -186,6 +189,7 @@ impl Comparison<'_> {
             heal_limit: self.settings.heal_limit(),
             render_may_vary: self.gathered.may_vary,
             dry_runs: self.dry_runs,
+            denied_dry_runs: self.denied_dry_runs,
             now: self.now,
             admission: verdict_cache::admission(&mutators),
             render_again: self.render_again,

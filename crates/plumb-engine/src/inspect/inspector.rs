@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -22,7 +23,9 @@ use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, DriftReport, to_app, to_operation};
 use plumb_git::{GitOptions, LocalAccess};
 use plumb_kube::{ApiError, ClusterClient, Connection, Fence, Gate, LiveStore, Selection};
-use plumb_render::{ClusterFacts, Freshness, LocalFiles, RenderRequest, Renderer, RendererConfig, Tools};
+use plumb_render::{
+    ClusterFacts, Freshness, LocalFiles, RenderRequest, RenderSettings, Renderer, RendererConfig, Tools,
+};
 use serde_json::Value;
 
 use crate::apps::claims::Claims;
@@ -87,11 +90,27 @@ pub enum RenderAt<'a> {
 #[derive(Debug)]
 pub struct RenderedApp {
     gathered: Arc<Gathered>,
+    cluster: ClusterFacts,
+    settings: Arc<RenderSettings>,
 }
 
 impl RenderedApp {
-    pub(super) fn new(gathered: &Arc<Gathered>) -> Self {
-        Self { gathered: Arc::clone(gathered) }
+    pub(super) fn new(gathered: Arc<Gathered>, context: &AppContext) -> Self {
+        let cluster = ClusterFacts {
+            kube_version: Some(context.cluster.client.catalog().kube_version()),
+            api_versions: context.cluster.api_versions(),
+        };
+        Self { gathered, cluster, settings: Arc::clone(&context.settings.render) }
+    }
+
+    /// What charts read about the app's cluster.
+    pub fn cluster(&self) -> &ClusterFacts {
+        &self.cluster
+    }
+
+    /// The settings of the control plane that it was rendered with.
+    pub fn settings(&self) -> &Arc<RenderSettings> {
+        &self.settings
     }
 
     /// All rendered objects and hooks.
@@ -225,7 +244,7 @@ impl Inspector {
                     .gather(application, &app, &context, policy, None, &mut Parked::default())
                     .await;
                 let gathered = gathered.map_err(|why| InspectError::Render(why.message()))?;
-                return Ok(RenderedApp { gathered });
+                return Ok(RenderedApp::new(gathered, &context));
             }
             RenderAt::Revisions(revisions) => (Vec::new(), *revisions),
             RenderAt::Checkout { root, path } => {
@@ -243,7 +262,8 @@ impl Inspector {
             .sources
             .gather_for_operation(application, &app, &context, asked, patience, &mut Parked::default())
             .await;
-        Ok(RenderedApp { gathered: gathered.map_err(|why| InspectError::Render(why.message()))? })
+        let gathered = gathered.map_err(|why| InspectError::Render(why.message()))?;
+        Ok(RenderedApp::new(gathered, &context))
     }
 
     /// Judges what was rendered against what the cluster holds, as the engine would, except that nothing is known of
@@ -276,6 +296,7 @@ impl Inspector {
             gathered,
             recorded: &application.recorded_objects(),
             dry_runs: DryRunPolicy::Ask,
+            denied_dry_runs: Some(&AtomicBool::new(false)),
             now: Timestamp::now(),
             ask_again: false,
             render_again: &render_again,

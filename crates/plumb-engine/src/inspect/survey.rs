@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -89,6 +89,8 @@ pub enum Progress {
     Listing(usize),
     /// So many of so many apps are compared.
     Compared(usize, usize),
+    /// The user has no right to change some objects, so the API server answered no dry run of them.
+    DryRunsDenied,
 }
 
 /// One app that was judged.
@@ -135,6 +137,7 @@ pub async fn survey(
         applications,
         diagnostics: Diagnostics::of_logs(),
         shown: ShownText::hiding(&options.inspect.cache_dir),
+        denied_dry_runs: AtomicBool::new(false),
         now: Timestamp::now(),
     };
     let (n_done, n_apps) = (AtomicUsize::new(0), wanted.len());
@@ -150,7 +153,11 @@ pub async fn survey(
             (application.id(), outcome)
         }
     }));
-    Ok(judged.buffered(APPS_AT_ONCE).collect().await)
+    let judged = judged.buffered(APPS_AT_ONCE).collect().await;
+    if surveyor.denied_dry_runs.load(Ordering::Relaxed) {
+        progress(Progress::DryRunsDenied);
+    }
+    Ok(judged)
 }
 
 /// Renders every app, and notes what it renders. A repository is fetched once for all of them.
@@ -225,6 +232,8 @@ struct Surveyor<'run> {
     applications: &'run [Manifest],
     diagnostics: Diagnostics,
     shown: ShownText,
+    /// Was a dry run denied because the user has no right to change objects?
+    denied_dry_runs: AtomicBool,
     now: Timestamp,
 }
 
@@ -260,13 +269,17 @@ impl Surveyor<'_> {
                 DryRuns::Ask => DryRunPolicy::Ask,
                 DryRuns::Never => DryRunPolicy::Never,
             },
+            denied_dry_runs: Some(&self.denied_dry_runs),
             now: self.now,
             ask_again: false,
             render_again: &render_again,
         };
         let mut compared = self.compare(&comparison, application).await?;
         self.quote_logs(&comparison, &mut compared).await;
-        Ok(self.surveyed(&app, &gathered, compared))
+        let mut surveyed = self.surveyed(&app, &gathered, compared);
+        surveyed.rendered =
+            self.options.keep_objects.then(|| RenderedApp::new(Arc::clone(&gathered), &context));
+        Ok(surveyed)
     }
 
     async fn compare(
@@ -339,7 +352,6 @@ impl Surveyor<'_> {
                 (key, Judged { verdict, desired, live })
             });
             surveyed.objects = objects.collect();
-            surveyed.rendered = Some(RenderedApp::new(gathered));
         }
         surveyed
     }

@@ -50,7 +50,7 @@ impl Survey<'_> {
             plumb_engine::survey(connection, options, self.objects, &|progress| line.show(progress))
                 .await
                 .map_err(|error| CommandError::because("judge the apps on this machine", error))?;
-        drop(line);
+        line.end(context);
         let facts = wanted().filter_map(|application| {
             let id = application.id();
             let outcome = outcomes.remove(&id)?;
@@ -60,25 +60,27 @@ impl Survey<'_> {
     }
 }
 
-/// Judges apps, and keeps their objects. The API server is asked for dry runs where a doubt is left.
+/// Judges apps, and keeps their objects. `checkouts` are clones, by the normalized URL of their repository. The API server is asked for dry runs where a doubt is left.
 pub(crate) async fn survey_objects(
     context: &Context,
     render: &RenderArgs,
-    apps: BTreeSet<AppId>,
+    (apps, checkouts): (BTreeSet<AppId>, BTreeMap<String, String>),
     applications: &[Manifest],
 ) -> Result<BTreeMap<AppId, Result<Surveyed, InspectError>>, CommandError> {
     let options = SurveyOptions {
         inspect: render.options(context),
         apps,
-        checkouts: BTreeMap::new(),
+        checkouts,
         dry_runs: DryRuns::Ask,
         keep_objects: true,
     };
     let line = StatusLine::begin();
     let connection = context.connect().await?;
-    plumb_engine::survey(connection, options, applications, &|progress| line.show(progress))
+    let surveyed = plumb_engine::survey(connection, options, applications, &|progress| line.show(progress))
         .await
-        .map_err(|error| CommandError::because("judge the apps on this machine", error))
+        .map_err(|error| CommandError::because("judge the apps on this machine", error))?;
+    line.end(context);
+    Ok(surveyed)
 }
 
 fn facts_of(application: &Application, outcome: Result<Surveyed, InspectError>, now: Timestamp) -> AppFacts {

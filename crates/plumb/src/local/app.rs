@@ -16,7 +16,7 @@ use plumb_core::source::RepoPath;
 use plumb_crd::{Application, source_with_overrides, to_app, written_sources};
 use plumb_render::{AppFacts, Freshness, Overrides, Rendered, SourceType};
 
-use super::{LocalRenderer, LocalSource, desired_set};
+use super::{LocalRenderer, LocalSource, RenderFacts, desired_set};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render_here::checkout;
@@ -65,7 +65,7 @@ impl LocalApp {
             index: 0,
             overrides: None,
             app: AppFacts { name: name.clone(), instance: name.clone(), ..AppFacts::default() },
-            kube_version: KUBE_VERSION.to_owned(),
+            facts: RenderFacts::of_version(KUBE_VERSION),
             refs: BTreeMap::new(),
         };
         let scopes = Scopes::built_in().with_crds(live.values());
@@ -160,7 +160,7 @@ impl LocalSource {
         app: &App,
         (index, source): (usize, &Source),
         control_plane: &str,
-        kube_version: &str,
+        facts: &RenderFacts,
         root_of: &dyn Fn(&Source) -> Option<PathBuf>,
     ) -> Self {
         let named = app.sources.iter().filter_map(|other| Some((other.ref_name.clone()?, root_of(other)?)));
@@ -176,7 +176,7 @@ impl LocalSource {
                 project: app.project.clone(),
                 namespace: app.destination.namespace.clone().unwrap_or_default(),
             },
-            kube_version: kube_version.to_owned(),
+            facts: facts.clone(),
         }
     }
 

@@ -15,12 +15,15 @@ pub(crate) struct Checkouts {
     flag: &'static str,
     by_url: BTreeMap<String, PathBuf>,
     rest: Option<PathBuf>,
+    /// Does the user name any?
+    is_given: bool,
 }
 
 impl Checkouts {
     /// Reads `[REPO_URL=]PATH` of a flag. Without any, the current directory is the checkout of all repositories.
     pub(crate) fn parse(flag: &'static str, written: &[String]) -> Result<Self, CommandError> {
-        let mut checkouts = Self { flag, by_url: BTreeMap::new(), rest: None };
+        let is_given = !written.is_empty();
+        let mut checkouts = Self { flag, by_url: BTreeMap::new(), rest: None, is_given };
         for text in written {
             match text.rsplit_once('=') {
                 Some((url, path)) => {
@@ -95,6 +98,16 @@ impl Checkouts {
             None => self.rest.clone().filter(|_| named.is_empty() || named.contains(url)),
         };
         urls.iter().filter_map(|url| Some((url.clone(), of(url)?))).collect()
+    }
+
+    /// Those that were given by a flag and are clones, by the normalized URL of their repository: what is compared with the
+    /// cluster can be read from them.
+    pub(crate) fn clones(&self, urls: &BTreeSet<String>) -> BTreeMap<String, String> {
+        if !self.is_given {
+            return BTreeMap::new();
+        }
+        let clones = self.by_repository(urls).into_iter();
+        clones.filter_map(|(url, path)| Some((url, root(&path).ok()?))).collect()
     }
 
     /// All checkouts.

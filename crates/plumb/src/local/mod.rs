@@ -10,4 +10,4 @@ pub(crate) use app::{LocalApp, overrides};
 pub(crate) use args::OfflineArgs;
 pub(crate) use checkouts::{Checkouts, own_urls};
 pub(crate) use dump::openapi;
-pub(crate) use renderer::{LocalRenderer, LocalSource, desired_set};
+pub(crate) use renderer::{LocalRenderer, LocalSource, RenderFacts, desired_set};

@@ -29,10 +29,25 @@ pub(crate) struct LocalSource {
     pub(crate) overrides: Option<Overrides>,
     /// What charts and overlays read about the app.
     pub(crate) app: AppFacts,
-    /// Version of the cluster, for charts.
-    pub(crate) kube_version: String,
+    /// What charts read about the cluster, and the settings of the control plane.
+    pub(crate) facts: RenderFacts,
     /// The working copies of other sources of the app, by the name they are referred to as.
     pub(crate) refs: BTreeMap<String, PathBuf>,
+}
+
+/// What a render depends on beside the files and the app.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RenderFacts {
+    pub(crate) cluster: ClusterFacts,
+    pub(crate) settings: Arc<RenderSettings>,
+}
+
+impl RenderFacts {
+    /// Only the version of the cluster is known.
+    pub(crate) fn of_version(kube_version: &str) -> Self {
+        let cluster = ClusterFacts { kube_version: Some(kube_version.to_owned()), ..ClusterFacts::default() };
+        Self { cluster, ..Self::default() }
+    }
 }
 
 /// Renders sources of working copies.
@@ -71,8 +86,8 @@ impl LocalRenderer {
             chart_dependencies: BTreeMap::new(),
             overrides: local.overrides.clone(),
             app: local.app.clone(),
-            cluster: ClusterFacts { kube_version: Some(local.kube_version.clone()), api_versions: [].into() },
-            settings: Arc::new(RenderSettings::default()),
+            cluster: local.facts.cluster.clone(),
+            settings: Arc::clone(&local.facts.settings),
         };
         let place = || {
             let path = local.source.path.as_deref().unwrap_or(".");

@@ -6,7 +6,7 @@ use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin, Scopes};
 use plumb_core::drift::{DriftClass, Finding};
 use plumb_core::fix::{
-    Action, FixGoal, IgnoreEntry, LastSync, ObjectChange, Subject, is_shown_by_argo_cd, propose,
+    Action, FixGoal, IgnoreEntry, Keeper, LastSync, ObjectChange, Subject, is_shown_by_argo_cd, propose,
 };
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_crd::Application;
@@ -178,6 +178,22 @@ pub(super) struct Proposed {
     pub(super) n_nothing: usize,
 }
 
+/// A shared object, as the app that keeps it asks for it: the one that the user chose, or its owner.
+fn kept<'cases>(
+    cases: &'cases [Case],
+    chosen: Option<Keeper<'_>>,
+    finding: &Finding,
+) -> Option<&'cases Manifest> {
+    let keeper = match (finding.class, chosen) {
+        (DriftClass::SharedResource, Some(Keeper::Other(app))) => app,
+        (DriftClass::SharedResource, None) => finding.actor.as_deref().filter(|_| finding.counts)?,
+        _ => return None,
+    };
+    let case = cases.iter().find(|case| case.instance == keeper)?;
+    let is_it = |object: &&CaseObject| object.findings.iter().any(|other| other.key == finding.key);
+    case.objects.iter().find(is_it)?.desired.as_ref().map(|(copy, _)| copy)
+}
+
 /// Proposes for all apps.
 pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
     let mut proposed = Proposed::default();
@@ -199,6 +215,7 @@ pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
                         DriftClass::SharedResource => wanted.keepers.of(case, &finding.key),
                         _ => None,
                     },
+                    kept: kept(cases, wanted.keepers.of(case, &finding.key), finding),
                     last_sync: SyncResult::known(object.last_sync.as_ref()),
                     is_asked_for: wanted.classes.contains(&finding.class),
                     is_alone: object

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use plumb_core::app::{App, Source};
 use plumb_core::desired::{Scope, Scopes};
 use plumb_core::fix::FixGoal;
 use plumb_core::object::{Manifest, ObjectKey};
-use plumb_core::project::normalize_repo_url;
+use plumb_core::project::{normalize_repo_url, shown_repo_url};
 use plumb_crd::application::ResourceStatus;
 use plumb_crd::{Application, to_app};
 use plumb_engine::{RenderedApp, Surveyed};
@@ -20,7 +21,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::facts::{engine_runs, survey_objects};
 use crate::kinds;
-use crate::local::{Checkouts, LocalSource};
+use crate::local::{Checkouts, LocalSource, RenderFacts};
 use crate::render_here::RenderArgs;
 use crate::select::app;
 use crate::select::namespaces::list_in;
@@ -58,23 +59,33 @@ pub(super) async fn cases(
     let has_engine = engine_runs(context, &client).await;
     let roots = wanted.checkouts.by_repository(&repositories(all.iter().chain(&applications)));
     let judging = Judging { context, client: &client, wanted, has_engine, roots };
-    let readers = all.iter().flat_map(|application| judging.readers(application)).collect();
-    let mut prepared = Vec::new();
+    let mut readers: Vec<Reader> = all.iter().flat_map(|application| judging.readers(application)).collect();
+    let (mut prepared, mut away) = (Vec::new(), Vec::new());
     for application in &applications {
         match judging.prepare(application) {
             // Of a chart that is elsewhere, rules in the Application are what can be changed.
-            Ok((_, sources)) if sources.is_empty() && wanted.files.of(&application.id()).is_err() => {}
+            Ok((_, sources)) if sources.is_empty() && wanted.files.of(&application.id()).is_err() => {
+                away.push(application);
+            }
             Ok((app, sources)) => prepared.push((application, app, sources)),
             Err(error) => judging.left_out(application, error)?,
         }
     }
+    note_away(context, &away, prepared.is_empty())?;
+    let clones = wanted.checkouts.clones(&repositories(applications.iter()));
     let ids = prepared.iter().map(|(application, ..)| application.id()).collect();
-    let mut surveyed = survey_objects(context, render, ids, &objects).await?;
+    let mut surveyed = survey_objects(context, render, (ids, clones), &objects).await?;
     let mut cases = Vec::new();
     for (application, app, sources) in prepared {
         let id = application.id();
         match surveyed.remove(&id) {
-            Some(Ok(surveyed)) => cases.extend(judging.case(application, &app, sources, surveyed)),
+            Some(Ok(surveyed)) => {
+                // Settings are those of the control plane; only apps of this cluster are judged.
+                if let Some(facts) = surveyed.rendered.as_ref().map(render_facts) {
+                    readers.iter_mut().for_each(|reader| reader.source.facts = facts.clone());
+                }
+                cases.extend(judging.case(application, &app, sources, surveyed));
+            }
             Some(Err(error)) => {
                 let error = CommandError::because(format!("render and compare {id}"), error)
                     .hint("repositories are read from this machine, with their registered credentials");
@@ -84,6 +95,35 @@ pub(super) async fn cases(
         }
     }
     Ok(Found { cases, readers, applications: Vec::new() })
+}
+
+/// Names the repositories without a working copy. Where nothing is left, a wrong directory must not look like a cluster
+/// without differences.
+fn note_away(context: &Context, away: &[&Application], is_nothing_left: bool) -> Result<(), CommandError> {
+    let apps = away.iter().filter_map(|application| to_app(application).ok());
+    let sources = apps.flat_map(|app| app.sources).filter(is_in_git);
+    let urls: BTreeSet<String> = sources.map(|source| shown_repo_url(&source.repo_url)).collect();
+    if urls.is_empty() {
+        return Ok(());
+    }
+    let n_red = away.iter().filter(|application| application.status.sync.status == "OutOfSync").count();
+    let apps = if away.len() == 1 { "1 app is".to_owned() } else { format!("{} apps are", away.len()) };
+    let urls: Vec<String> = urls.into_iter().collect();
+    let what = format!(
+        "{apps} not looked at ({n_red} OutOfSync), because there is no working copy of {}",
+        urls.join(", ")
+    );
+    if is_nothing_left {
+        let hint = "run it in a working copy, or name one: `--repo REPO_URL=PATH`";
+        return Err(CommandError::new(format!("cannot change Git: {what}")).hint(hint));
+    }
+    context.out.note(&format!("note: {what}; `--repo REPO_URL=PATH` names one"));
+    Ok(())
+}
+
+/// What an app was rendered with, beside its sources.
+fn render_facts(rendered: &RenderedApp) -> RenderFacts {
+    RenderFacts { cluster: rendered.cluster().clone(), settings: Arc::clone(rendered.settings()) }
 }
 
 /// The normalized URLs of all Git sources.
@@ -174,11 +214,12 @@ impl Judging<'_> {
         &self,
         application: &Application,
         app: &App,
-        sources: BTreeMap<usize, LocalSource>,
+        mut sources: BTreeMap<usize, LocalSource>,
         surveyed: Surveyed,
     ) -> Option<Case> {
         let id = application.id();
         let rendered = surveyed.rendered?;
+        sources.values_mut().for_each(|source| source.facts = render_facts(&rendered));
         let red: BTreeSet<ObjectKey> = application
             .status
             .resources
@@ -228,18 +269,11 @@ impl Judging<'_> {
             if !root.join(path).is_dir() {
                 continue;
             }
-            let kube_version = self.client.catalog().kube_version();
+            let facts = RenderFacts::of_version(&self.client.catalog().kube_version());
             let namespace = self.context.namespace();
             let root_of = |other: &Source| self.root_of(other)?.canonicalize().ok();
-            let local = LocalSource::of_app(
-                &root,
-                application,
-                app,
-                (index, source),
-                namespace,
-                &kube_version,
-                &root_of,
-            );
+            let local =
+                LocalSource::of_app(&root, application, app, (index, source), namespace, &facts, &root_of);
             sources.insert(index, local);
         }
         Ok(sources)

@@ -10,7 +10,7 @@ use plumb_crd::{Application, to_app};
 
 use super::case::Case;
 use super::readers::Reader;
-use crate::local::{LocalSource, own_urls};
+use crate::local::{LocalSource, RenderFacts, own_urls};
 
 /// The apps of the cluster, and further Applications, if their repository is one of the working copies.
 pub(super) fn all_readers<'apps>(
@@ -36,9 +36,9 @@ pub(super) fn all_readers<'apps>(
         let of_root = urls.entry(source.root.clone()).or_insert_with(|| own_urls(&source.root));
         of_root.insert(normalize_repo_url(&source.source.repo_url));
     }
-    let kube_version = readers.first().map(|reader| reader.source.kube_version.clone()).unwrap_or_default();
+    let facts = readers.first().map(|reader| reader.source.facts.clone()).unwrap_or_default();
     let others =
-        applications.flat_map(|application| of_application(application, &urls, control_plane, &kube_version));
+        applications.flat_map(|application| of_application(application, &urls, control_plane, &facts));
     for reader in others {
         if !is_known(&readers, &reader) {
             readers.push(reader);
@@ -52,7 +52,7 @@ fn of_application(
     application: &Application,
     urls: &BTreeMap<PathBuf, BTreeSet<String>>,
     control_plane: &str,
-    kube_version: &str,
+    facts: &RenderFacts,
 ) -> Vec<Reader> {
     let Ok(app) = to_app(application) else { return Vec::new() };
     let instance = app.id.instance_name(control_plane);
@@ -76,7 +76,7 @@ fn of_application(
                 &app,
                 (index, source),
                 control_plane,
-                kube_version,
+                facts,
                 &root_of,
             ),
         }));

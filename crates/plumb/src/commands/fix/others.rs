@@ -1,13 +1,13 @@
 //! What others render from the files that change.
 
 use plumb_core::desired::{DesiredSet, Origin};
-use plumb_core::fix::{Action, IgnoreEntry, ObjectChange, prove_intended};
+use plumb_core::fix::{Action, IgnoreEntry, ObjectChange, Unstable, prove_intended};
 use plumb_crd::Application;
 use plumb_render::Freshness;
 
 use super::case::{Unit, UnitChange};
 use super::place::FilePlace;
-use super::plan::{Contents, Planner, edits_of};
+use super::plan::{Contents, Planner, edits_of, unstable};
 use super::readers::Reader;
 use crate::local::desired_set;
 
@@ -60,7 +60,14 @@ impl Planner<'_> {
             .collect();
         let rule = ignore_rule(unit).and_then(|entry| self.rule_in(&old, unit, entry));
         let intended: Vec<&ObjectChange> = intended.into_iter().chain(&rule).collect();
-        prove_intended(&old, &new, &intended).map_err(|why| why.to_string())
+        let Err(why) = prove_intended(&old, &new, &intended, &Unstable::default()) else { return Ok(()) };
+        let unstable = unstable(self.planning.renderer, &reader.source, |rendered| {
+            desired_set(rendered, &reader.instance, reader.namespace.as_deref(), &reader.scopes)
+        });
+        if unstable.is_empty() {
+            return Err(why.to_string());
+        }
+        prove_intended(&old, &new, &intended, &unstable).map_err(|why| why.to_string())
     }
 
     /// The Application of the changed app, if it is one of these objects, with the rule that it gets.

@@ -8,12 +8,12 @@ use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin};
 use plumb_core::drift::DriftClass;
 use plumb_core::fix::{
-    Action, IgnoreEntry, ObjectChange, drop_document, edit_file, locate, prove, prove_dropped, same_places,
-    still_there,
+    Action, IgnoreEntry, ObjectChange, ProofFailure, Unstable, drop_document, edit_file, locate, prove,
+    prove_dropped, same_places, still_there,
 };
 use plumb_core::source::RepoPath;
 use plumb_core::yaml::{Limits, parse_documents_bytes};
-use plumb_render::Freshness;
+use plumb_render::{Freshness, Rendered};
 use serde_json::Value;
 
 use super::application_files::ApplicationFiles;
@@ -68,8 +68,13 @@ pub(super) struct Planning<'run> {
 /// Makes the plan for these changes.
 pub(super) fn plan(planning: &Planning<'_>, units: &[Unit]) -> Plan {
     let cases = planning.cases;
-    let mut planner =
-        Planner { planning, current: Contents::new(), untouched: BTreeMap::new(), plan: Plan::default() };
+    let mut planner = Planner {
+        planning,
+        current: Contents::new(),
+        untouched: BTreeMap::new(),
+        unstable: BTreeMap::new(),
+        plan: Plan::default(),
+    };
     let classes: BTreeSet<DriftClass> = units.iter().map(|unit| unit.class).collect();
     for class in classes {
         let before = planner.current.clone();
@@ -93,6 +98,8 @@ pub(super) struct Planner<'cases> {
     pub(super) planning: &'cases Planning<'cases>,
     /// Renders of the working copies as they are, by the app and the place of the source.
     untouched: BTreeMap<(AppId, usize), Arc<DesiredSet>>,
+    /// What their renders make anew each time, where it was asked for.
+    unstable: BTreeMap<(AppId, usize), Unstable>,
     /// The files that were read, as they are so far.
     pub(super) current: Contents,
     pub(super) plan: Plan,
@@ -175,7 +182,7 @@ impl<'cases> Planner<'cases> {
         let text = drop_document(&content, change).map_err(|why| why.to_string())?;
         self.current.insert(place, text);
         let after = self.render(case, source)?;
-        prove_dropped(&before, &after, &change.key).map_err(|why| why.to_string())?;
+        self.proof((case, source), |unstable| prove_dropped(&before, &after, &change.key, unstable))?;
         Ok(true)
     }
 
@@ -235,7 +242,7 @@ impl<'cases> Planner<'cases> {
             if !changed.is_empty() {
                 let after = self.render(case, source)?;
                 let of_file: Vec<&ObjectChange> = changed.iter().map(|(_, change)| *change).collect();
-                prove(&before, &after, &of_file).map_err(|why| why.to_string())?;
+                self.proof((case, source), |unstable| prove(&before, &after, &of_file, unstable))?;
                 made.extend(changed.into_iter().map(|(unit, _)| unit.clone()));
             }
             for (unit, why) in left {
@@ -390,6 +397,26 @@ impl<'cases> Planner<'cases> {
         Ok(desired_set(&rendered, &case.instance, case.namespace.as_deref(), &case.scopes))
     }
 
+    /// Proves a change. Where that fails, the files are rendered once more as they are: a chart may make values anew each
+    /// time, and these are left out then.
+    pub(super) fn proof(
+        &mut self,
+        (case, source): (&Case, &LocalSource),
+        prove: impl Fn(&Unstable) -> Result<(), ProofFailure>,
+    ) -> Result<(), String> {
+        let Err(why) = prove(&Unstable::default()) else { return Ok(()) };
+        let key = (case.id.clone(), source.index);
+        let unstable = self.unstable.entry(key).or_insert_with(|| {
+            unstable(self.planning.renderer, source, |rendered| {
+                desired_set(rendered, &case.instance, case.namespace.as_deref(), &case.scopes)
+            })
+        });
+        if unstable.is_empty() {
+            return Err(why.to_string());
+        }
+        prove(unstable).map_err(|why| why.to_string())
+    }
+
     fn refuse(&mut self, unit: &Unit, why: &str) {
         let Some(case) = self.planning.cases.get(unit.case) else { return };
         let instruction = match &unit.change {
@@ -409,6 +436,17 @@ impl<'cases> Planner<'cases> {
             text: format!("{instruction} (not done: {why})"),
         });
     }
+}
+
+/// What each render of a source makes anew. An earlier render may come from the cache: then it is of an earlier time.
+pub(super) fn unstable(
+    renderer: &LocalRenderer,
+    source: &LocalSource,
+    build: impl Fn(&Rendered) -> DesiredSet,
+) -> Unstable {
+    let render = |freshness| renderer.render(source, BTreeMap::new(), freshness).ok();
+    let renders = render(Freshness::Cached).zip(render(Freshness::Fresh));
+    renders.map(|(one, other)| Unstable::between(&build(&one), &build(&other))).unwrap_or_default()
 }
 
 /// The changed files of the working copy of a source.

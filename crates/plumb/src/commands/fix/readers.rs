@@ -11,7 +11,7 @@ use plumb_render::AppFacts;
 use serde_json::Value;
 
 use super::place::{FilePlace, KUSTOMIZATIONS};
-use crate::local::LocalSource;
+use crate::local::{LocalSource, RenderFacts};
 
 /// Larger files are not read: no kustomization is.
 const MAX_BYTES: u64 = 1 << 20;
@@ -160,17 +160,17 @@ impl Readers {
                 .any(|one| one.folder != *folder && users.contains(&one.folder) && one.names.contains(folder))
         };
         let tops = users.iter().filter(|folder| !is_used(folder) && !is_known(folder));
-        let kube_version = match (but, self.apps.first()) {
-            (Some((_, source)), _) => source.kube_version.clone(),
-            (None, Some(reader)) => reader.source.kube_version.clone(),
-            (None, None) => String::new(),
+        let facts = match (but, self.apps.first()) {
+            (Some((_, source)), _) => source.facts.clone(),
+            (None, Some(reader)) => reader.source.facts.clone(),
+            (None, None) => RenderFacts::default(),
         };
-        apps.chain(tops.map(|folder| unknown(&place.root, folder, &kube_version))).collect()
+        apps.chain(tops.map(|folder| unknown(&place.root, folder, &facts))).collect()
     }
 }
 
 /// A kustomization that no known app uses. Its namespace does not matter: both renders leave it out.
-fn unknown(root: &Path, folder: &RepoPath, kube_version: &str) -> Reader {
+fn unknown(root: &Path, folder: &RepoPath, facts: &RenderFacts) -> Reader {
     Reader {
         app: None,
         instance: String::new(),
@@ -182,7 +182,7 @@ fn unknown(root: &Path, folder: &RepoPath, kube_version: &str) -> Reader {
             index: 0,
             overrides: None,
             app: AppFacts::default(),
-            kube_version: kube_version.to_owned(),
+            facts: facts.clone(),
             refs: BTreeMap::new(),
         },
     }
@@ -278,7 +278,7 @@ mod tests {
             index: 0,
             overrides: None,
             app: AppFacts::default(),
-            kube_version: String::new(),
+            facts: RenderFacts::default(),
             refs: BTreeMap::new(),
         }
     }

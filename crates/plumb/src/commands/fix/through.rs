@@ -2,7 +2,9 @@
 
 use plumb_core::app::SourceTool;
 use plumb_core::desired::DesiredSet;
-use plumb_core::fix::{ObjectChange, literal_line, overlay_patch, prove, value_candidates};
+use plumb_core::fix::{
+    ObjectChange, literal_line, names_for_patches, overlay_patch, prove, value_candidates,
+};
 use plumb_core::yaml::{Limits, Operation, edit_document, parse_documents_bytes};
 use serde_json::Value;
 
@@ -33,9 +35,19 @@ impl<'cases> Planner<'cases> {
         let folder = at.1.source.path.as_deref().unwrap_or(".").to_owned();
         let has = |name: &str| at.1.root.join(&folder).join(name).is_file();
         if let Some(name) = KUSTOMIZATIONS.into_iter().find(|name| has(name)) {
-            let entry =
-                overlay_patch(change, &rendered.manifest).ok_or("no JSON patch can say the change")?;
-            return self.in_overlay(at, &format!("{folder}/{name}"), entry, (&before, change));
+            let file = format!("{folder}/{name}");
+            let kustomization = self.first_document(&own_file(at.1, &file)?)?;
+            let mut outcome = Err("the overlay does not render the object".to_owned());
+            for name in names_for_patches(&kustomization, &rendered.manifest) {
+                let entry = overlay_patch(change, &rendered.manifest, &name);
+                let entry = entry.ok_or("no JSON patch can say the change")?;
+                outcome =
+                    self.kept_if_proved(|planner| planner.in_overlay(at, &file, entry, (&before, change)));
+                if outcome.is_ok() {
+                    break;
+                }
+            }
+            return outcome;
         }
         if has("Chart.yaml") {
             for operation in &change.operations {
@@ -62,7 +74,7 @@ impl<'cases> Planner<'cases> {
         let place = own_file(source, file)?;
         self.edit_first_document(&place, entry)?;
         let after = self.render(case, source)?;
-        prove(before, &after, &[change]).map_err(|why| why.to_string())?;
+        self.proof((case, source), |unstable| prove(before, &after, &[change], unstable))?;
         Ok(true)
     }
 
@@ -105,12 +117,12 @@ impl<'cases> Planner<'cases> {
     }
 
     fn proved(
-        &self,
+        &mut self,
         (case, source): Place<'cases>,
         (before, step): (&DesiredSet, &ObjectChange),
     ) -> Result<bool, String> {
         let after = self.render(case, source)?;
-        prove(before, &after, &[step]).map_err(|why| why.to_string())?;
+        self.proof((case, source), |unstable| prove(before, &after, &[step], unstable))?;
         Ok(true)
     }
 
@@ -136,7 +148,18 @@ impl<'cases> Planner<'cases> {
         let Some(became) = became.filter(|became| is_it(became)) else { return Ok(false) };
         let set = Operation::Set { path: path.clone(), value: became.clone() };
         let expected = ObjectChange { operations: vec![set], ..step.clone() };
-        Ok(prove(before, &after, &[&expected]).is_ok())
+        Ok(self.proof(at, |unstable| prove(before, &after, &[&expected], unstable)).is_ok())
+    }
+
+    fn first_document(&mut self, place: &FilePlace) -> Result<Value, String> {
+        let content = self.content(place)?;
+        let documents =
+            parse_documents_bytes(&content, &Limits::default()).map_err(|error| error.to_string())?;
+        documents
+            .into_iter()
+            .next()
+            .map(|document| document.value)
+            .ok_or_else(|| format!("{} is empty", place.path))
     }
 
     fn edit_first_document(&mut self, place: &FilePlace, operation: Operation) -> Result<(), String> {

@@ -1,93 +1,14 @@
 //! One case per class and goal: what is proposed, and what it makes of the files.
 
 use expect_test::{Expect, expect};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::*;
+use super::scene::{Scene, finding, scene, shown, subject};
 use crate::desired::Origin;
-use crate::drift::{DriftClass, Finding, Fix, FixKind};
+use crate::drift::{DriftClass, Finding};
+use crate::fix::*;
 use crate::object::{FieldPath, Manifest, ObjectKey};
 use crate::yaml::{Limits, edit_document, parse_documents};
-
-/// Git's file, the live object, and the origin of the document.
-struct Scene {
-    file: &'static str,
-    desired: Manifest,
-    live: Manifest,
-    origin: Origin,
-}
-
-fn scene(file: &'static str, live: Value) -> Scene {
-    let document = parse_documents(file, &Limits::default()).expect("readable").remove(0);
-    Scene {
-        file,
-        desired: Manifest::new(document.value).expect("an object"),
-        live: Manifest::new(live).expect("an object"),
-        origin: Origin { source: 0, file: "app/x.yaml".to_owned(), line: document.line, verbatim: true },
-    }
-}
-
-/// A finding of this class; `patch` as JSON patch operations.
-fn finding(scene: &Scene, class: DriftClass, counts: bool, fields: &[&str], patch: &[Value]) -> Finding {
-    let kind = match class {
-        DriftClass::PhantomDefault | DriftClass::RejectedField | DriftClass::ControllerOwned => {
-            FixKind::EditGit
-        }
-        _ => FixKind::None,
-    };
-    let lines: Vec<String> = patch.iter().map(|operation| format!("- {operation}\n")).collect();
-    let patch = (!patch.is_empty()).then(|| format!("# JSON patch of the document\n{}", lines.concat()));
-    Finding {
-        key: scene.live.key().expect("named"),
-        class,
-        rule: "a-rule".into(),
-        fields: fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
-        counts,
-        actor: Some("the writer".to_owned()),
-        since: None,
-        evidence: Vec::new(),
-        fix: Fix { kind, text: "what the finding says".to_owned(), patch },
-    }
-}
-
-fn subject<'facts>(scene: &'facts Scene, finding: &'facts Finding) -> Subject<'facts> {
-    Subject {
-        finding,
-        desired: Some(&scene.desired),
-        origin: Some(&scene.origin),
-        live: Some(&scene.live),
-        is_red_in_argo_cd: Some(true),
-        keeps_live: false,
-        keeper: None,
-        is_asked_for: false,
-        is_alone: false,
-        last_sync: LastSync::Unknown,
-    }
-}
-
-/// The proposals, and the file after them.
-fn shown(scene: &Scene, proposals: &[Proposal]) -> String {
-    proposals.iter().map(|proposal| shown_action(scene, &proposal.action)).collect::<Vec<String>>().concat()
-}
-
-fn shown_action(scene: &Scene, action: &Action) -> String {
-    match action {
-        Action::Edit(change) => {
-            let edit = edit_file(scene.file.as_bytes(), std::slice::from_ref(change));
-            assert_eq!(edit.refused, []);
-            format!("edit, because {}\n{}", change.why, String::from_utf8(edit.text).expect("UTF-8"))
-        }
-        Action::Ignore(entry) => format!("ignore {}, because {}\n", entry.value(), entry.why),
-        Action::Instruct(what) => format!("instruct: {what}\n"),
-        Action::Nothing(why) => format!("nothing: {why}\n"),
-        Action::Through(change, otherwise) => {
-            let operations: Vec<String> = change.operations.iter().map(ToString::to_string).collect();
-            let otherwise = shown_action(scene, otherwise);
-            format!("where the tool reads it: {}\nelse {otherwise}", operations.join("; "))
-        }
-        Action::Drop(change) => format!("drop, because {}\n", change.why),
-    }
-}
 
 fn check(scene: &Scene, finding: &Finding, goal: FixGoal, expected: &Expect) {
     expected.assert_eq(&shown(scene, &propose(&subject(scene, finding), goal)));
@@ -198,6 +119,15 @@ fn the_app_that_does_not_own_a_shared_object_gives_it_up() {
         drop, because app other keeps it: one object belongs to one app
     "]];
     check(&scene, &theirs, FixGoal::Plumb, &expected);
+    // What the owner's copy lacks is lost.
+    let kept = json!({"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
+        "metadata": {"name": "a", "namespace": "shop"}, "spec": {}});
+    let kept = Manifest::new(kept).expect("an object");
+    let with_kept = Subject { kept: Some(&kept), ..subject(&scene, &theirs) };
+    expect![[r"
+        drop, because app other keeps it: one object belongs to one app; only in this copy: /spec/data
+    "]]
+    .assert_eq(&shown(&scene, &propose(&with_kept, FixGoal::Plumb)));
     let ours = Finding { counts: false, ..theirs.clone() };
     let expected = expect![[r"
         nothing: this app keeps it; another one has to give it up
@@ -279,15 +209,15 @@ fn fields_of_a_controller_leave_git() {
         &scene,
         &found,
         FixGoal::ArgoCd,
-        &expect![[r"
-        edit, because the writer owns this field
-        apiVersion: apps/v1
-        kind: Deployment
-        metadata: {name: web, namespace: shop}
-        spec:
-          replica: 3 # typo
-          cpu: 1000m
-    "]],
+        &expect![[r#"
+            edit, because the writer owns this field; where syncs use client-side apply, the first one without it sets the default once (of replicas: 1)
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: web, namespace: shop}
+            spec:
+              replica: 3 # typo
+              cpu: 1000m
+        "#]],
     );
     // Git does not set it: there is no line to remove, and Argo CD does not see it.
     let added = finding(&scene, DriftClass::ControllerOwned, false, &["/spec/extra"], &[]);
@@ -548,6 +478,7 @@ fn what_needs_a_decision_is_an_instruction() {
 #[test]
 fn a_rule_joins_the_one_for_the_same_object() {
     let entry = |pointer: &str| IgnoreEntry {
+        expressions: Vec::new(),
         key: ObjectKey::new("", "Service", Some("shop".to_owned()), "web"),
         pointers: vec![FieldPath::from_pointer(pointer)],
         why: "the cluster chooses it".to_owned(),

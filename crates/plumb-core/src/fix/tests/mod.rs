@@ -1,0 +1,3 @@
+mod asked_for;
+mod proposals;
+mod scene;
