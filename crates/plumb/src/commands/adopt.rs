@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::doctor::Filter;
 use plumb_core::drift::{DriftClass, Finding};
-use plumb_core::object::ObjectKey;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::text::one_line;
-use plumb_core::tracking::{Adoption, TrackingSettings, adoption};
+use plumb_core::tracking::{Adoption, TrackingSettings, adoption, is_crd};
 use plumb_crd::drift_report::DriftFinding;
 use plumb_crd::settings::{ConfigData, Settings};
 use plumb_crd::{Wire, to_app};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::context::{Context, change};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::facts::{JudgeArgs, Known, known};
+use crate::facts::{JudgeArgs, Known, engine_runs, known};
 use crate::kinds;
 use crate::output::Format;
 use crate::prompt::confirm;
@@ -134,6 +134,7 @@ async fn candidates(
     filter: &Filter,
 ) -> Result<(Vec<Candidate>, usize), CommandError> {
     let settings = tracking(context, client).await?;
+    let has_engine = engine_runs(context, client).await;
     let instances: BTreeSet<String> =
         known.apps.iter().map(|app| app.app.instance_name(context.namespace())).collect();
     let (mut found, mut n_refused) = (Vec::new(), 0);
@@ -160,6 +161,11 @@ async fn candidates(
                 refuse("it is gone");
                 continue;
             };
+            if !has_engine && is_crd(&live) {
+                // No sync of Argo CD reads a mark there, and only plumb's engine reads `plumb.dev/adopted-by`.
+                refuse(&of_argo_cd(finding));
+                continue;
+            }
             let is_app = |name: &str| instances.contains(name);
             match adoption(&live, &instance, namespace.as_deref(), &settings, is_app) {
                 Adoption::Mark(patch) => found.push(Candidate {
@@ -180,15 +186,32 @@ async fn candidates(
     Ok((found, n_refused))
 }
 
+/// What the verdict of Argo CD about a CRD needs. It marks none.
+fn of_argo_cd(finding: &Finding) -> String {
+    let fields: Vec<String> =
+        finding.fields.iter().filter(|field| !field.segments().is_empty()).map(ToString::to_string).collect();
+    let differs = if fields.is_empty() {
+        "its content matches Git".to_owned()
+    } else {
+        format!("it differs from Git in {}", fields.join(", "))
+    };
+    format!("Argo CD marks no CRDs, and a sync of the app adopts it; {differs}")
+}
+
 /// How this control plane marks objects.
 async fn tracking(context: &Context, client: &ClusterClient) -> Result<TrackingSettings, CommandError> {
     let map = client.get_at(&kinds::config_map(), Some(context.namespace()), "argocd-cm").await;
     // With a guess, objects would get a mark that nobody reads.
     let map = map.map_err(|error| CommandError::api("read the settings in argocd-cm", error))?;
-    let entries = map.as_ref().and_then(|map| map.value().get("data")?.as_object()).into_iter().flatten();
+    Ok(tracking_of(map.as_ref()))
+}
+
+/// The same, with `argocd-cm` at hand.
+pub(crate) fn tracking_of(argocd_cm: Option<&Manifest>) -> TrackingSettings {
+    let entries = argocd_cm.and_then(|map| map.value().get("data")?.as_object()).into_iter().flatten();
     let data: ConfigData =
         entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
-    Ok(Settings::read(&data, &ConfigData::new()).0.tracking)
+    Settings::read(&data, &ConfigData::new()).0.tracking
 }
 
 /// The same for programs: the finding as a `DriftReport` has it.

@@ -4,11 +4,12 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
+use plumb_core::object::ObjectKey;
 use plumb_core::orphans::{self, Cause, Choice, Orphan, deletable, find};
-use plumb_core::tracking::TrackingSettings;
 
 use super::cluster;
 use super::delete::{Ended, Plan, delete_one};
+use crate::commands::adopt::tracking_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
@@ -80,7 +81,9 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     for (kind, why) in &cluster.unlisted {
         context.out.note(&format!("note: cannot list {kind}, so they are not among the users: {why}"));
     }
-    let found = find(&cluster.objects, &apps, &TrackingSettings::default(), Some(context.namespace()));
+    let settings = ObjectKey::new("", "ConfigMap", Some(context.namespace().to_owned()), "argocd-cm");
+    let tracking = tracking_of(cluster.objects.get(&settings));
+    let found = find(&cluster.objects, &apps, &tracking, Some(context.namespace()));
     let found: Vec<Orphan> = found.into_iter().filter(|orphan| args.wants(orphan)).collect();
     match args.output {
         OrphansFormat::Text => context.out.print(&orphans::text(&found, Timestamp::now())),
