@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Applications with their status, reports on all that are `OutOfSync` and on two of three others, and the lease of an
-/// engine: where none runs, `plumb doctor` would judge the apps by itself.
+/// engine: where none runs, `plumb doctor` would judge the apps by itself. One app is ill, and has no report.
 pub(super) fn objects(n: usize) -> Value {
     let reports = (0..n).filter(|n| n % 3 != 2 || is_red(*n)).map(report);
     let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -34,6 +34,11 @@ fn is_red(n: usize) -> bool {
     n.is_multiple_of(10)
 }
 
+/// The status of an app without a report is read from its Application.
+fn is_ill(n: usize) -> bool {
+    n == 5
+}
+
 /// An Application as it is after a few weeks.
 pub(crate) fn application(n: usize) -> Value {
     let (name, team) = (name(n), format!("team-{:02}", n % 40));
@@ -51,7 +56,7 @@ pub(crate) fn application(n: usize) -> Value {
         .map(|(index, kind)| {
             let mut one = object(index, kind);
             one["status"] = json!(if is_red(n) && index == 0 { "OutOfSync" } else { "Synced" });
-            one["health"] = json!({"status": "Healthy"});
+            one["health"] = json!({"status": if is_ill(n) && index == 0 { "Degraded" } else { "Healthy" }});
             one
         })
         .collect();
@@ -82,7 +87,7 @@ pub(crate) fn application(n: usize) -> Value {
             "controllerNamespace": "argocd", "reconciledAt": "2026-11-16T01:00:00Z", "sourceType": "Helm",
             "sync": {"status": if is_red(n) { "OutOfSync" } else { "Synced" }, "revision": commit(n),
                 "comparedTo": {"source": source, "destination": destination}},
-            "health": {"status": "Healthy", "lastTransitionTime": "2026-11-10T10:00:00Z"},
+            "health": {"status": if is_ill(n) { "Degraded" } else { "Healthy" }, "lastTransitionTime": "2026-11-10T10:00:00Z"},
             "resources": resources, "history": history,
             "operationState": {
                 "phase": "Succeeded", "message": "successfully synced (all tasks run)",

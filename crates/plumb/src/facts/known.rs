@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::future;
+use futures::{StreamExt as _, TryStreamExt as _, future, stream};
 use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::doctor::{AppFacts, Filter, StatusOf};
@@ -19,6 +19,11 @@ use crate::error::CommandError;
 use crate::kinds;
 use crate::render_here::RenderArgs;
 use crate::select::namespaces::list_in;
+
+/// So many Applications are read one by one; of more, all are listed.
+const MOST_SINGLE_READS: usize = 50;
+/// So many reads at a time.
+const READS_AT_ONCE: usize = 8;
 
 /// What is known about all apps.
 pub(crate) struct Known {
@@ -76,19 +81,31 @@ async fn by_reports(
     now: Timestamp,
 ) -> Result<Known, CommandError> {
     let mut applications = reports::read(context, &reports::columns(context, client, namespace).await?);
-    let mut objects = Vec::new();
-    if applications.iter().any(|application| needs_status(application, reports)) {
-        objects = whole(context, client, namespace).await?;
-        applications = reports::read(context, &objects);
-    }
-    for report in reports.values() {
-        reports::note_omitted(context, report);
-    }
     let is_foreign = |application: &&Application| {
         application.status.sync.status == "OutOfSync"
             && !reports.contains_key(&application.id())
             && filter.has_app(&from_status(application, now))
     };
+    let bare: BTreeSet<AppId> = applications
+        .iter()
+        .filter(|application| needs_status(application, reports))
+        .map(Application::id)
+        .collect();
+    let mut objects = Vec::new();
+    // Whoever judges here needs all of them.
+    if bare.len() > MOST_SINGLE_READS || applications.iter().any(|application| is_foreign(&application)) {
+        objects = whole(context, client, namespace).await?;
+        applications = reports::read(context, &objects);
+    } else {
+        let read = reports::read(context, &singly(client, &bare).await?);
+        let mut read: BTreeMap<AppId, Application> =
+            read.into_iter().map(|application| (application.id(), application)).collect();
+        let take = |application: Application| read.remove(&application.id()).unwrap_or(application);
+        applications = applications.into_iter().map(take).collect();
+    }
+    for report in reports.values() {
+        reports::note_omitted(context, report);
+    }
     let wanted: BTreeSet<AppId> = applications.iter().filter(is_foreign).map(Application::id).collect();
     let mut surveyed = BTreeMap::new();
     if !wanted.is_empty() {
@@ -108,6 +125,15 @@ async fn by_reports(
         }
     });
     Ok(Known { apps: apps.collect(), has_engine: true })
+}
+
+/// A few Applications, each by its name. One that is gone is left out.
+async fn singly(client: &ClusterClient, apps: &BTreeSet<AppId>) -> Result<Vec<Manifest>, CommandError> {
+    let kind = kinds::application();
+    let reads = apps.iter().map(|app| client.get_at(&kind, Some(&app.namespace), &app.name));
+    let read = stream::iter(reads).buffered(READS_AT_ONCE).try_collect::<Vec<_>>().await;
+    let read = read.map_err(|error| CommandError::api("read Applications", error))?;
+    Ok(read.into_iter().flatten().collect())
 }
 
 async fn whole(
