@@ -160,7 +160,8 @@ fn natural(a: &str, b: &str) -> std::cmp::Ordering {
         let (x_end, x_number) = digits(&left, index);
         let (y_end, y_number) = digits(&right, index);
         let lead = |number: u128, end: usize| {
-            number + carry * 10u128.saturating_pow(u32::try_from(end - index).unwrap_or(20).min(20))
+            let carried = carry * 10u128.saturating_pow(u32::try_from(end - index).unwrap_or(20).min(20));
+            number.wrapping_add(carried)
         };
         return lead(x_number, x_end).cmp(&lead(y_number, y_end)).then(x_end.cmp(&y_end)).then(x.cmp(&y));
     }

@@ -181,8 +181,9 @@ fn chunk(scope: &Scope, given: &[Value]) -> Result<Value, Fault> {
     let list = items(&given[1], "chunk")?;
     let size = integer(given, 0);
     // Sprig calculates the number of chunks before it makes them; for a negative size it can be zero.
-    let is_none =
-        size < 0 && !list.is_empty() && (list.len() - 1).div_ceil(usize::try_from(-size).unwrap_or(1)) == 1;
+    let is_none = size < 0
+        && !list.is_empty()
+        && (list.len() - 1).div_ceil(usize::try_from(size.unsigned_abs()).unwrap_or(usize::MAX)) == 1;
     if is_none {
         return Value::list_of(scope, Items::Lists, Vec::new());
     }

@@ -120,6 +120,16 @@ fn hostile_templates_are_refused() {
     }
 }
 
+/// Arithmetic of extreme numbers must not overflow.
+#[test]
+fn extreme_numbers_do_no_harm() {
+    let keys = format!("{{{{toYaml (dict \"1{}\" 1 \"10\" 2)}}}}", u128::MAX);
+    assert_eq!(check::any_template(&keys).map(|text| text.lines().count()), Ok(2));
+    let chunks = check::any_template("{{chunk -9223372036854775808 (list 1)}}");
+    let error = chunks.expect_err("no chunk has this size");
+    assert!(error.contains("out of range"), "{error}");
+}
+
 #[test]
 fn a_template_reads_nothing_but_its_parameters() {
     for name in
