@@ -1,6 +1,7 @@
 //! What generators need to know, as the caller gathered it.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plumb_core::source::{EntryKind, RepoPath, SourceFiles};
 use plumb_crd::application_set::{PullRequestGenerator, ScmProviderGenerator};
@@ -155,6 +156,8 @@ pub struct PluginCall {
     pub token: String,
     /// The body.
     pub body: Json,
+    /// How long the answer may take.
+    pub timeout: Duration,
 }
 
 /// An answer over HTTP.

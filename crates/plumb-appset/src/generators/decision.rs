@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::clusters::IN_CLUSTER_SERVER;
 use super::entry::Context;
+use super::list::json_type;
 use super::values;
 use crate::error::GenerationError;
 use crate::params::{Data, Params};
@@ -73,6 +74,13 @@ fn decisions(objects: &[Json], list_key: &str) -> Result<Vec<Json>, GenerationEr
                 "the status of {name} has no list \"{list_key}\"; set statusListKey in the ConfigMap"
             )));
         };
+        if let Some(wrong) = list.iter().find(|decision| !decision.is_object()) {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            let found = json_type(wrong);
+            return Err(GenerationError::generation(format!(
+                "the list \"{list_key}\" in the status of {name} has an entry of type {found}; each must be a map with matchKey"
+            )));
+        }
         all.extend(list.iter().cloned());
     }
     Ok(all)
@@ -85,6 +93,8 @@ fn of_decisions(
     match_key: &str,
 ) -> Result<Vec<Params>, GenerationError> {
     let clusters = context.facts.clusters()?;
+    // A Secret of the local cluster gives it another name.
+    let has_local = clusters.iter().any(|cluster| cluster.server == IN_CLUSTER_SERVER);
     let mut sets = Vec::new();
     for decision in decisions {
         let wanted = decision.get(match_key).filter(|value| !value.is_null());
@@ -92,7 +102,10 @@ fn of_decisions(
         let wanted = wanted.as_str();
         let known =
             clusters.iter().find(|cluster| cluster.name == wanted).map(|cluster| cluster.server.as_str());
-        let Some(server) = known.or((wanted == "in-cluster").then_some(IN_CLUSTER_SERVER)) else { continue };
+        let Some(server) = known.or((wanted == "in-cluster" && !has_local).then_some(IN_CLUSTER_SERVER))
+        else {
+            continue;
+        };
         let mut params = Params::from([
             ("name".to_owned(), Data::from(wanted)),
             ("server".to_owned(), Data::from(server)),

@@ -51,21 +51,67 @@ struct Patterns {
 }
 
 impl Patterns {
-    fn new(dialect: Dialect, paths: &[GitPath]) -> Self {
-        let read = |exclude: bool| {
-            let chosen = paths.iter().filter(|path| path.exclude == exclude);
-            chosen.map(|path| Glob::new(dialect, &path.path)).collect()
-        };
-        Self { include: read(false), exclude: read(true) }
+    fn new(
+        context: &Context<'_>,
+        dialect: Dialect,
+        repo: &str,
+        paths: &[GitPath],
+    ) -> Result<Self, GenerationError> {
+        let mut patterns = Self { include: Vec::new(), exclude: Vec::new() };
+        for path in paths {
+            let glob = Glob::new(dialect, &path.path).map_err(|why| cannot_list(repo, &path.path, &why))?;
+            context.renderer.budget.allocate(glob.bytes()).map_err(GenerationError::generation)?;
+            if path.exclude { &mut patterns.exclude } else { &mut patterns.include }.push(glob);
+        }
+        Ok(patterns)
+    }
+
+    fn pay(&self, context: &Context<'_>, path: &str) -> Result<(), GenerationError> {
+        let all = self.include.iter().chain(&self.exclude);
+        let cost = all.map(|glob| glob.cost(path.len())).fold(0, u64::saturating_add);
+        context.renderer.budget.step(cost).map_err(GenerationError::generation)
     }
 
     fn choose(&self, context: &Context<'_>, path: &str) -> Result<bool, GenerationError> {
-        let all = self.include.iter().chain(&self.exclude);
-        let cost = all.map(|glob| glob.cost(path.len())).fold(0, u64::saturating_add);
-        context.renderer.budget.step(cost).map_err(GenerationError::generation)?;
+        self.pay(context, path)?;
         let matches = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(path));
         Ok(matches(&self.include) && !matches(&self.exclude))
     }
+
+    /// Fails for a pattern that matches a directory: Argo CD reads what matches as a file.
+    fn check_directories(
+        &self,
+        context: &Context<'_>,
+        generator: &GitGenerator,
+        tree: &GitTree,
+    ) -> Result<(), GenerationError> {
+        for directory in directories_of(tree).into_iter().chain(["", ".git"]) {
+            self.pay(context, directory)?;
+            if !self.include.iter().chain(&self.exclude).any(|glob| glob.matches_directory(directory)) {
+                continue;
+            }
+            let shown = if directory.is_empty() { "." } else { directory };
+            let pattern = generator.files.iter().find(|path| {
+                Glob::new(Dialect::Doublestar, &path.path).is_ok_and(|glob| glob.matches_directory(directory))
+            });
+            let pattern = pattern.map_or("", |path| &path.path);
+            let why = format!("{shown} is a directory; write a pattern that matches files only");
+            return Err(cannot_list(&generator.repo_url, pattern, &why));
+        }
+        Ok(())
+    }
+}
+
+fn cannot_list(repo: &str, pattern: &str, why: &str) -> GenerationError {
+    GenerationError::generation(format!(
+        "error retrieving Git files: unable to list files. repo {repo} pattern {pattern}: {why}"
+    ))
+}
+
+/// All directories but the root.
+fn directories_of(tree: &GitTree) -> BTreeSet<&str> {
+    let paths = tree.files.keys().chain(tree.symlinks.keys());
+    paths.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..at])).collect()
 }
 
 fn directories(
@@ -73,14 +119,10 @@ fn directories(
     generator: &GitGenerator,
     tree: &GitTree,
 ) -> Result<Vec<Params>, GenerationError> {
-    let mut all = BTreeSet::new();
-    for path in tree.files.keys().chain(tree.symlinks.keys()) {
-        all.extend(path.match_indices('/').map(|(at, _)| &path[..at]));
-    }
     let is_hidden = |path: &str| path.split('/').any(|segment| segment.starts_with('.'));
-    let patterns = Patterns::new(Dialect::GoPath, &generator.directories);
+    let patterns = Patterns::new(context, Dialect::GoPath, &generator.repo_url, &generator.directories)?;
     let mut sets = Vec::new();
-    for path in all {
+    for path in directories_of(tree) {
         if (is_hidden(path) && !context.include_hidden_directories) || !patterns.choose(context, path)? {
             continue;
         }
@@ -100,14 +142,10 @@ fn files(
     tree: &GitTree,
 ) -> Result<Vec<Params>, GenerationError> {
     let dialect = if context.new_git_file_globbing { Dialect::Doublestar } else { Dialect::Pathspec };
-    let outside = generator.files.iter().find(|pattern| pattern.path.starts_with('/'));
-    if let (Some(pattern), Dialect::Pathspec) = (outside, dialect) {
-        let (path, repo) = (&pattern.path, &generator.repo_url);
-        return Err(GenerationError::generation(format!(
-            "error retrieving Git files: unable to list files. repo {repo} pattern {path}: '{path}' is outside repository"
-        )));
+    let patterns = Patterns::new(context, dialect, &generator.repo_url, &generator.files)?;
+    if dialect == Dialect::Doublestar {
+        patterns.check_directories(context, generator, tree)?;
     }
-    let patterns = Patterns::new(dialect, &generator.files);
     let mut sets = Vec::new();
     let paths: BTreeSet<&String> = tree.files.keys().chain(tree.symlinks.keys()).collect();
     for path in paths {

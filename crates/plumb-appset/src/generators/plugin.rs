@@ -1,6 +1,7 @@
 //! `plugin`: parameters from a service.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plumb_crd::application_set::PluginGenerator;
 use serde_json::{Value as Json, json};
@@ -11,6 +12,11 @@ use super::values;
 use crate::error::GenerationError;
 use crate::facts::{HttpAnswer, PluginCall};
 use crate::params::{Data, Params, flattened};
+
+/// How long an answer may take if the `ConfigMap` does not say so.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long it may take at most.
+const LONGEST_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) fn params(
     context: &Context<'_>,
@@ -52,12 +58,13 @@ fn call(context: &Context<'_>, generator: &PluginGenerator) -> Result<PluginCall
     let token = field("token")
         .ok_or_else(|| failed("error fetching ConfigMap: token not found in ConfigMap".to_owned()))?;
     let token = read_token(context, token)?;
-    if let Some(timeout) = field("requestTimeout") {
+    let timeout = field("requestTimeout").map_or(Ok(0), |timeout| {
         timeout.parse::<i64>().map_err(|_| {
             let quoted = plumb_gotemplate::format::quote(timeout);
             failed(format!("error set requestTimeout : strconv.Atoi: parsing {quoted}: invalid syntax"))
-        })?;
-    }
+        })
+    })?;
+    let timeout = u64::try_from(timeout).ok().filter(|timeout| *timeout > 0);
     let parameters: serde_json::Map<String, Json> =
         generator.input.parameters.iter().map(|(key, raw)| (key.clone(), raw.0.clone())).collect();
     let input = if parameters.is_empty() { json!({}) } else { json!({"parameters": parameters}) };
@@ -65,6 +72,7 @@ fn call(context: &Context<'_>, generator: &PluginGenerator) -> Result<PluginCall
         url: format!("{}/api/v1/getparams.execute", base_url.trim_end_matches('/')),
         token,
         body: json!({"applicationSetName": context.set.metadata.name, "input": input}),
+        timeout: timeout.map_or(USUAL_TIMEOUT, Duration::from_secs).min(LONGEST_TIMEOUT),
     })
 }
 
@@ -83,6 +91,15 @@ fn read_token(context: &Context<'_>, written: &str) -> Result<String, Generation
     Ok(data.get(key).cloned().unwrap_or_else(|| written.to_owned()))
 }
 
+/// A field, whatever the case of its name; null if there is none.
+fn field<'a>(json: &'a Json, name: &str) -> &'a Json {
+    let fields = || json.as_object().into_iter().flatten();
+    let exact = fields().find(|(key, _)| *key == name);
+    exact
+        .or_else(|| fields().find(|(key, _)| key.eq_ignore_ascii_case(name)))
+        .map_or(&Json::Null, |(_, value)| value)
+}
+
 fn read(answer: &HttpAnswer) -> Result<Vec<serde_json::Map<String, Json>>, String> {
     if !(200..300).contains(&answer.status) {
         let body: Json = serde_json::from_str(&answer.body).unwrap_or(Json::Null);
@@ -93,8 +110,9 @@ fn read(answer: &HttpAnswer) -> Result<Vec<serde_json::Map<String, Json>>, Strin
     if answer.body.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let body: Json =
-        serde_json::from_str(&answer.body).map_err(|error| format!("{error}: {}", answer.body))?;
+    // As in Go: what follows the first value does not count, and nor does the case of field names.
+    let first = serde_json::Deserializer::from_str(&answer.body).into_iter::<Json>().next();
+    let body = first.unwrap_or(Ok(Json::Null)).map_err(|error| format!("{error}: {}", answer.body))?;
     let wrong = |found: &Json, field: &str, expected: &str| {
         let found = json_type(found);
         format!(
@@ -102,7 +120,7 @@ fn read(answer: &HttpAnswer) -> Result<Vec<serde_json::Map<String, Json>>, Strin
             answer.body
         )
     };
-    let parameters = match &body["output"]["parameters"] {
+    let parameters = match field(field(&body, "output"), "parameters") {
         Json::Null => return Ok(Vec::new()),
         Json::Array(items) => items,
         other => return Err(wrong(other, "Output.output.parameters", "[]map[string]interface {}")),

@@ -1,6 +1,7 @@
 //! Facts that a test writes down.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use plumb_appset::{
     ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered,
@@ -62,7 +63,11 @@ impl Facts for Known {
 
     fn config_map(&self, name: &str) -> Result<BTreeMap<String, String>, Unanswered> {
         match name {
-            "plugin" => Ok(texts(&[("baseUrl", "http://plugin.test/"), ("token", "$token")])),
+            "plugin" => Ok(texts(&[
+                ("baseUrl", "http://plugin.test/"),
+                ("token", "$token"),
+                ("requestTimeout", "900"),
+            ])),
             "placement" => Ok(texts(&[
                 ("apiVersion", "example.com/v1"),
                 ("kind", "placements"),
@@ -84,6 +89,7 @@ impl Facts for Known {
     fn plugin(&self, call: &PluginCall) -> Result<HttpAnswer, Unanswered> {
         assert_eq!(call.url, "http://plugin.test/api/v1/getparams.execute");
         assert_eq!(call.token, "s3cret");
+        assert_eq!(call.timeout, Duration::from_secs(300), "of the 900 s that the ConfigMap says");
         assert_eq!(call.body["applicationSetName"], json!("set"));
         self.plugin.clone().ok_or(Unanswered::NotYet)
     }

@@ -219,6 +219,46 @@ fn git_files_are_parameters() {
 }
 
 #[test]
+fn new_globbing_reads_patterns_as_argo_cd_does() {
+    let known = Known::default().files(&[
+        ("clusters/dev/config.yaml", "name: dev"),
+        ("clusters/prod/config.yaml", "name: prod"),
+        ("top.yaml", "name: top"),
+    ]);
+    let check = |paths: &str, expected: &Expect| {
+        let spec = format!(
+            "generators: [{{git: {{repoURL: r, revision: HEAD, files: [{paths}]}}}}]\nname: '{{{{name}}}}'"
+        );
+        let settings = Settings { new_git_file_globbing: true, ..settings() };
+        let shown = match generate(&set(&spec), &known, &settings) {
+            Ok(generated) => {
+                let names = generated.applications.iter().map(|app| app["metadata"]["name"].to_string());
+                names.collect::<Vec<_>>().join(" ")
+            }
+            Err(error) => error.message.split_once(" pattern ").expect("a pattern").1.to_owned(),
+        };
+        expected.assert_eq(&shown);
+    };
+    check("{path: './clusters//*/config.yaml'}", &expect![[r#""dev" "prod""#]]);
+    check("{path: '**/*.yaml'}, {path: 'clusters/prod/*.yaml', exclude: true}", &expect![[r#""dev" "top""#]]);
+    check(
+        "{path: 'clusters/**'}",
+        &expect!["clusters/**: clusters is a directory; write a pattern that matches files only"],
+    );
+    check("{path: '*'}", &expect!["*: clusters is a directory; write a pattern that matches files only"]);
+    check("{path: ''}", &expect![": . is a directory; write a pattern that matches files only"]);
+    check(
+        "{path: '**/*.yaml'}, {path: 'clusters/*', exclude: true}",
+        &expect!["clusters/*: clusters/dev is a directory; write a pattern that matches files only"],
+    );
+    check(
+        "{path: 'clusters/{dev,prod/*.yaml'}",
+        &expect!["clusters/{dev,prod/*.yaml: syntax error in pattern: a `{` is not closed"],
+    );
+    check("{path: '../*.yaml'}", &expect!["../*.yaml: '../*.yaml' is outside repository"]);
+}
+
+#[test]
 fn a_revision_that_cannot_be_read_is_an_error_and_one_that_is_not_there_yet_is_not() {
     let spec = |revision: &str| {
         format!(
@@ -312,6 +352,12 @@ fn a_plugin_answers_with_parameters() {
         2-2!-"v""#]],
     );
     check(&known(200, ""), spec, &expect![]);
+    // As Go reads it: the case of names does not count, and nor does what follows.
+    check(
+        &known(200, r#"{"Output": {"PARAMETERS": [{"n": "a"}]}} {"rest": 1}"#),
+        spec,
+        &expect![[r#"a-a!-"v""#]],
+    );
     check(
         &known(500, r#"{"message": "down"}"#),
         spec,
@@ -356,6 +402,17 @@ fn a_decision_resource_names_clusters() {
         spec,
         &expect!["ApplicationGenerationFromParamsError: no clusterDecisionResources found"],
     );
+    check(
+        &known(vec![object(json!({"decisions": [{"clusterName": "prod"}, "prod"]}))]),
+        spec,
+        &expect![[
+            r#"ApplicationGenerationFromParamsError: the list "decisions" in the status of p has an entry of type string; each must be a map with matchKey"#
+        ]],
+    );
+    let local = json!({"decisions": [{"clusterName": "in-cluster", "weight": 1}]});
+    check(&known(vec![object(local.clone())]), spec, &expect!["in-cluster-https://kubernetes.default.svc-1"]);
+    let named = known(vec![object(local)]).cluster("here", "https://kubernetes.default.svc", &[]);
+    check(&named, spec, &expect![""]);
 }
 
 #[test]
