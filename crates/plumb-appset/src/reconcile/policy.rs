@@ -97,7 +97,8 @@ mod tests {
                 spec["syncPolicy"] = json!({"applicationsSync": own});
             }
             let set = ApplicationSet::from_json(&json!({"metadata": {"name": "s"}, "spec": spec})).unwrap();
-            let rules = Rules { policy: Policy::from_name(installation), policy_override, ..Rules::default() };
+            let rules =
+                Rules { policy: Policy::from_name(installation), policy_override, ..Rules::default() };
             assert_eq!(Policy::of(&set, &rules), expected, "{installation} {policy_override} {own:?}");
         };
         check("", true, None, Policy::Sync);

@@ -66,7 +66,8 @@ pub fn remove(set: &ApplicationSet, existing: &[Json], rules: &Rules, now: Times
     if !has_finalizer {
         return removal;
     }
-    if !keeps && rules.progressive_syncs && deletes_in_reverse(set) {
+    // As in Argo CD: whether rollouts in steps are switched on does not matter here.
+    if !keeps && deletes_in_reverse(set) {
         let all: Vec<Json> = owned.iter().map(|live| (*live).clone()).collect();
         let assignment = Assignment::new(steps_of(set).unwrap_or_default(), &all);
         let last = owned.iter().filter_map(|live| Some((assignment.step(name_of(live))?, *live)));
@@ -97,6 +98,29 @@ pub fn remove(set: &ApplicationSet, existing: &[Json], rules: &Rules, now: Times
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_step_goes_first_also_where_rollouts_are_switched_off() {
+        let app = |name: &str, env: &str| {
+            json!({"metadata": {"name": name, "namespace": "n", "uid": name, "labels": {"env": env}, "ownerReferences": [
+                {"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "name": "s", "uid": "u", "controller": true},
+            ]}})
+        };
+        let step =
+            |env: &str| json!({"matchExpressions": [{"key": "env", "operator": "In", "values": [env]}]});
+        let set = ApplicationSet::from_json(&json!({
+            "metadata": {"name": "s", "namespace": "n", "uid": "u", "finalizers": [FINALIZER]},
+            "spec": {"generators": [], "template": {"metadata": {}, "spec": {}}, "strategy": {
+                "type": "RollingSync", "deletionOrder": "reverse",
+                "rollingSync": {"steps": [step("dev"), step("prod")]}}},
+        }))
+        .unwrap();
+        let removal =
+            remove(&set, &[app("a", "dev"), app("b", "prod")], &Rules::default(), Timestamp::UNIX_EPOCH);
+        assert!(removal.waits);
+        let (name, uid) = ("b".to_owned(), "b".to_owned());
+        assert_eq!(removal.steps, [RemovalStep::Delete { name, uid }]);
+    }
 
     #[test]
     fn what_the_policy_keeps_is_released_also_without_the_finalizer() {

@@ -211,7 +211,8 @@ fn promote(
 ) {
     let (mut running, mut total) = (vec![0; steps.len()], vec![0; steps.len()]);
     for status in statuses.iter() {
-        let Some(step) = assignment.step(&status.application) else { continue };
+        // As in Argo CD: an Application of no step counts for the first.
+        let step = assignment.step(&status.application).unwrap_or_default();
         total[step] += 1;
         running[step] += usize::from(matches!(status.status.as_str(), "Pending" | "Progressing"));
     }

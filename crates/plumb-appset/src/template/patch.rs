@@ -48,10 +48,27 @@ pub(super) fn apply(application: &mut Json, text: &str) -> Result<(), String> {
 
 fn read(text: &str) -> Result<Json, String> {
     if text.trim_start().starts_with('{') {
-        return serde_json::from_str(text).map_err(|error| error.to_string());
+        let mut patch = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        whole_numbers(&mut patch);
+        return Ok(patch);
     }
     let document = parse_first(text, &Limits::default()).map_err(|error| format!("yaml: {error}"))?;
     Ok(document.map_or(Json::Null, |document| document.value))
+}
+
+/// `1.0` as `1`. The API server stores it so: the patch would differ from the Application for ever.
+fn whole_numbers(json: &mut Json) {
+    match json {
+        Json::Number(number) => {
+            let whole = number.as_f64().filter(|float| number.is_f64() && float.abs() < 1e15);
+            if let Some(whole) = whole.and_then(|float| format!("{float}").parse::<i64>().ok()) {
+                *json = Json::from(whole);
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Json::Object(map) => map.values_mut().for_each(whole_numbers),
+        Json::Null | Json::Bool(_) | Json::String(_) => {}
+    }
 }
 
 /// The patch must have the types of an Application.
@@ -234,6 +251,12 @@ mod tests {
         ] {
             assert!(merged(&base, &wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_json_are_integers() {
+        let patch = read(r#"{"a": [1.0, 1.5, 2, 1e3, -0.0, 1e300], "b": {"c": 3.0}}"#).unwrap();
+        assert_eq!(patch.to_string(), r#"{"a":[1,1.5,2,1000,0,1e+300],"b":{"c":3}}"#);
     }
 
     #[test]

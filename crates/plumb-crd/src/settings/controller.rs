@@ -88,10 +88,7 @@ impl AppSetSettings {
         if matches!(policy, "" | "create-only" | "create-update" | "create-delete" | "sync") {
             return policy.to_owned();
         }
-        reader.report(
-            KEY,
-            "expected create-only, create-update, create-delete or sync; create-only is used",
-        );
+        reader.report(KEY, "expected create-only, create-update, create-delete or sync; create-only is used");
         "create-only".to_owned()
     }
 
