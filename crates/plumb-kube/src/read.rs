@@ -1,5 +1,7 @@
 //! Reads: objects, lists, logs, events.
 
+use std::time::Duration;
+
 use http::Method;
 use http_body_util::BodyExt as _;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
@@ -35,7 +37,7 @@ pub struct LogOptions {
     pub timestamps: bool,
     /// Only lines younger than this many seconds.
     pub since_seconds: Option<u32>,
-    /// At most this many bytes; 4 MiB if not set.
+    /// At most this many bytes, the newest ones; 4 MiB if not set.
     pub limit_bytes: Option<u32>,
 }
 
@@ -44,6 +46,8 @@ pub(crate) const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// A log is read to be shown to a user.
 const LOG_LIMIT: u32 = 4 << 20;
+/// How long the API server may send nothing of a log that it does not follow.
+const LOG_SILENCE: Duration = Duration::from_secs(30);
 
 /// A longer line of a log is cut into several: a container may write without ever ending one.
 const LONGEST_LINE: usize = 1 << 20;
@@ -194,12 +198,21 @@ impl ClusterClient {
         }
     }
 
-    /// The log of one container, at most 4 MiB of it.
+    /// The log of one container, the newest 4 MiB of it.
     pub async fn logs(&self, namespace: &str, pod: &str, options: &LogOptions) -> Result<String, ApiError> {
         let limit = options.limit_bytes.unwrap_or(LOG_LIMIT).min(LOG_LIMIT);
-        let call = log_call(namespace, pod, options)?.query("limitBytes", &limit.to_string());
-        let answer = self.call(call).await?;
-        Ok(String::from_utf8_lossy(&answer.body).into_owned())
+        let mut log = NewestLines { text: Vec::new(), limit: usize::try_from(limit).unwrap_or_default() };
+        // The limit of the API server, `limitBytes`, would keep the oldest lines instead.
+        let call = log_call(namespace, pod, options)?;
+        let mut body = self.open(&call).await?;
+        loop {
+            let frame = tokio::time::timeout(LOG_SILENCE, body.frame()).await;
+            let late = |_| ApiError::TimedOut { request: "GET log".to_owned(), after: LOG_SILENCE };
+            let Some(frame) = frame.map_err(late)? else { return Ok(log.end()) };
+            if let Ok(data) = frame.map_err(|source| broken("GET log", source))?.into_data() {
+                log.add(&data);
+            }
+        }
     }
 
     /// Streams the log of one container until the container ends.
@@ -228,6 +241,38 @@ impl ClusterClient {
             at("lastTimestamp").max(at("eventTime")).to_owned()
         });
         Ok(events)
+    }
+}
+
+/// The end of a log.
+struct NewestLines {
+    text: Vec<u8>,
+    limit: usize,
+}
+
+impl NewestLines {
+    fn add(&mut self, data: &[u8]) {
+        self.text.extend_from_slice(data);
+        // Not with each part: what is kept moves each time.
+        if self.text.len() > 2 * self.limit + LONGEST_LINE {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let Some(start) = self.text.len().checked_sub(self.limit).filter(|start| *start > 0) else { return };
+        let line = self
+            .text
+            .get(start - 1..self.text.len() - 1)
+            .and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
+        // A line that is longer than all that may be kept is cut.
+        self.text.drain(..line.map_or(start, |line| start + line));
+    }
+
+    /// The newest lines.
+    fn end(mut self) -> String {
+        self.cut();
+        String::from_utf8_lossy(&self.text).into_owned()
     }
 }
 
@@ -317,4 +362,27 @@ fn typed(mut item: Value, resource: &Resource, path: &str) -> Result<Manifest, A
         map.entry("kind").or_insert_with(|| Value::String(resource.gvk.kind.clone()));
     }
     Manifest::new(item).map_err(|_| ApiError::unreadable(path, "a list of objects", None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_log_the_newest_lines_are_kept() {
+        let check = |limit: usize, parts: &[&str], expected: &str| {
+            let mut log = NewestLines { text: Vec::new(), limit };
+            parts.iter().for_each(|part| log.add(part.as_bytes()));
+            assert_eq!(log.end(), expected, "{parts:?}");
+        };
+        check(100, &["one\n", "two\n"], "one\ntwo\n");
+        check(8, &["one\ntwo\nthr", "ee\n"], "three\n");
+        check(9, &["one\ntwo\nthree\n"], "three\n");
+        check(10, &["one\ntwo\nthree\n"], "two\nthree\n");
+        check(4, &["a long line"], "line");
+        check(5, &["a long line\n"], "line\n");
+        check(0, &["one\n"], "");
+        let many = "0123456789abcde\n".repeat(1 << 17);
+        check(32, &[&many, &many, "end\n"], "0123456789abcde\nend\n");
+    }
 }

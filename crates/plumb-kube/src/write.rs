@@ -76,6 +76,8 @@ pub enum Patch {
     Merge(Value),
     /// RFC 6902.
     Json(Value),
+    /// Kubernetes' own: it merges lists by the keys of their items. Only for the kinds of Kubernetes itself.
+    Strategic(Value),
 }
 
 /// The object that a patch or deletion changes.
@@ -212,6 +214,7 @@ impl ClusterClient {
         let (content_type, change) = match change {
             Patch::Merge(change) => ("application/merge-patch+json", change),
             Patch::Json(change) => ("application/json-patch+json", change),
+            Patch::Strategic(change) => ("application/strategic-merge-patch+json", change),
         };
         let mut call = effect.mark(Call::new(Method::PATCH, path.clone()));
         if let Some(manager) = &options.field_manager {
