@@ -83,6 +83,11 @@ impl AccessRules {
         is_allowed || allow(base, "", request)
     }
 
+    /// The groups of a caller: the values of the claims that the setting `scopes` names.
+    pub fn groups(&self, caller: &Caller) -> Vec<String> {
+        caller.groups(&self.scopes).map(str::to_owned).collect()
+    }
+
     fn default_role_allows(&self, policies: Policies<'_>, request: &Request<'_>) -> bool {
         !self.default_role.is_empty() && allow(policies, &self.default_role, request)
     }
