@@ -44,7 +44,9 @@ pub use runtime::first_contact::wait_until_reachable;
 pub use runtime::handle::{Handle, Stage, WebhookRules};
 pub use runtime::lease_identity::identity;
 pub use runtime::run::run;
-pub use runtime::served::{AppFollower, AppNews, KnownApp, Leader, RenderedManifests};
+pub use runtime::served::{
+    AppFollower, AppNews, ClusterFacts, ClusterNews, KnownApp, Leader, RenderedManifests,
+};
 pub use runtime::served_sources::{AppWindow, ChartFacts, Refs};
 pub use runtime::served_tree::{AppTree, TreeNode};
 pub use runtime::start_error::StartError;

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use plumb_core::app::{AppId, ClusterRef};
 use plumb_crd::settings::SecretData;
 use plumb_kube::{ExecPlugins, Fence};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::registration::{ClusterLookup, Labels, Registered, Registration};
 
@@ -50,6 +50,8 @@ pub(crate) struct Clusters {
     pub(crate) fence: Fence,
     orders: mpsc::UnboundedSender<Order>,
     state: Mutex<State>,
+    /// Tells that a cluster was connected or lost, or that the Secrets were listed.
+    changes: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -95,7 +97,8 @@ impl Clusters {
         fence: Fence,
     ) -> (Self, mpsc::UnboundedReceiver<Order>) {
         let (orders, receiver) = mpsc::unbounded_channel();
-        (Self { home, exec, fence, orders, state: Mutex::default() }, receiver)
+        let state = Mutex::default();
+        (Self { home, exec, fence, orders, state, changes: watch::Sender::default() }, receiver)
     }
 
     /// Notes a cluster Secret, or its deletion with `None`. A cluster whose Secret changed is disconnected,
@@ -128,6 +131,12 @@ impl Clusters {
     /// Notes that all cluster Secrets were listed.
     pub(crate) fn note_listed(&self) {
         self.lock().is_listed = true;
+        self.changes.send_replace(());
+    }
+
+    /// Tells when an app that waits for its cluster should look again.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// The destination cluster of an app. Starts to connect it if it is not in use yet.
@@ -208,6 +217,15 @@ impl Clusters {
         }
     }
 
+    /// The only project that may use the cluster of a destination, if its Secret names one.
+    pub(crate) fn project(&self, destination: &ClusterRef) -> Option<String> {
+        match self.lock().registered.find(destination) {
+            ClusterLookup::Home(registration) => registration?.project.clone(),
+            ClusterLookup::Other(registration) => registration.project.clone(),
+            ClusterLookup::None(_) | ClusterLookup::Unclear(_) => None,
+        }
+    }
+
     /// The labels of a cluster's Secret.
     pub(crate) fn labels(&self, server: &str) -> Labels {
         self.lock().registered.labels(server).cloned().unwrap_or_default()
@@ -236,6 +254,16 @@ impl Clusters {
             Condition::Starting | Condition::Away(_) => {
                 Some((Arc::clone(&running.registration.server), running.registration.name.clone()))
             }
+        });
+        away.collect()
+    }
+
+    /// Address of the clusters that cannot be reached, with the reason.
+    pub(crate) fn unreachable(&self) -> Vec<(Arc<str>, String)> {
+        let state = self.lock();
+        let away = state.running.iter().filter_map(|(server, running)| match &running.condition {
+            Condition::Away(why) => Some((Arc::clone(server), why.clone())),
+            Condition::Starting | Condition::Up(_) => None,
         });
         away.collect()
     }
@@ -273,6 +301,7 @@ impl Clusters {
             (Condition::Starting | Condition::Up(_) | Condition::Away(_), _) => false,
         };
         running.condition = condition;
+        self.changes.send_replace(());
         if is_same { BTreeSet::new() } else { running.users.clone() }
     }
 

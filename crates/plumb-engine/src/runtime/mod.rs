@@ -12,6 +12,7 @@ mod memory_trim;
 mod other_controllers;
 pub(crate) mod run;
 pub(crate) mod served;
+mod served_project;
 pub(crate) mod served_sources;
 pub(crate) mod served_tree;
 pub(crate) mod start_error;

@@ -1,11 +1,12 @@
 //! What the server shows of a leading engine: Applications, their objects and their rendered manifests. It reads what
 //! is in memory; only objects that are not kept whole and renderings cost requests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use plumb_core::app::{App, AppId};
+use plumb_core::normalize::keep_ignored;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::schema::SchemaSet;
 use plumb_crd::application::{Operation, SyncOperation};
@@ -24,6 +25,9 @@ use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::sources::gather::{FetchPolicy, OperationSources};
 use crate::sources::parked::Parked;
 use crate::sources::slow_servers::{NotGathered, Patience};
+
+/// Longest time that a request waits for a cluster to which no app was deployed before.
+const CONNECTED_WITHIN: Duration = Duration::from_secs(30);
 
 /// The engine while this process leads. It is to be dropped soon: an engine that stops waits for it.
 pub struct Leader {
@@ -67,6 +71,28 @@ pub enum AppNews {
     },
     /// It is gone. This was its last state.
     Gone(Box<Value>),
+}
+
+/// The state of a cluster that Applications use.
+#[derive(Debug)]
+pub enum ClusterNews {
+    /// It is connected.
+    Connected(ClusterFacts),
+    /// It cannot be reached, with the reason.
+    Away(String),
+}
+
+/// A connected cluster.
+#[derive(Debug)]
+pub struct ClusterFacts {
+    /// The version of its API server.
+    pub version: String,
+    /// What it serves: `apps/v1`, `apps/v1/Deployment` …
+    pub api_versions: Arc<[String]>,
+    /// The number of kinds that it serves.
+    pub n_kinds: usize,
+    /// The number of objects that plumb follows there.
+    pub n_objects: usize,
 }
 
 /// The changes of Applications.
@@ -133,6 +159,11 @@ impl Leader {
         self.engine.app_namespaces.permit(namespace)
     }
 
+    /// True if Applications of other namespaces than the control plane's may be reconciled.
+    pub fn permits_other_namespaces(&self) -> bool {
+        self.engine.app_namespaces.to_watch().is_none()
+    }
+
     /// The changes of Applications from now on.
     pub fn follow(&self) -> AppFollower {
         AppFollower(self.engine.registry.follow())
@@ -172,6 +203,32 @@ impl Leader {
     pub fn refuses_local_manifests(&self, application: &Application) -> Option<String> {
         let app = to_app(application).ok()?;
         self.engine.context(&app).ok()?.project.refuses_local_manifests()
+    }
+
+    /// Waits until the cluster of an Application is connected: the first app that names it has it connected. Ends with an error
+    /// if that takes too long. Whether the cluster can be reached at all, `render` tells.
+    pub fn connected(
+        &self,
+        application: &Application,
+    ) -> impl Future<Output = Result<(), String>> + Send + use<> {
+        let app = to_app(application);
+        let engine = Arc::downgrade(&self.engine);
+        let mut changes = self.engine.clusters.changes();
+        let connected = async move {
+            let Ok(app) = app else { return };
+            while let Some(engine) = engine.upgrade() {
+                let is_starting = matches!(engine.context(&app), Err(Unavailable::NotYet));
+                // An engine that stops waits for its users.
+                drop(engine);
+                if !is_starting || changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        async {
+            let late = |_| "its cluster is being connected, which takes long; try again".to_owned();
+            tokio::time::timeout(CONNECTED_WITHIN, connected).await.map_err(late)
+        }
     }
 
     fn context_of(&self, application: &Application) -> Option<AppContext> {
@@ -246,6 +303,23 @@ impl Leader {
         }
     }
 
+    /// An object as a sync would leave it, with the live values where the ignore rules of the app and of the settings say that
+    /// differences do not count.
+    pub fn without_ignored(
+        &self,
+        application: &Application,
+        key: &ObjectKey,
+        predicted: Manifest,
+        live: &Manifest,
+    ) -> Manifest {
+        let Some(context) = self.context_of(application) else { return predicted };
+        let ignored = context.rules.rules.of(key, Some(&predicted), Some(live));
+        if ignored.is_empty() {
+            return predicted;
+        }
+        keep_ignored(&predicted, live, &ignored, &SchemaSet::default())
+    }
+
     /// Why the project of an app does not permit an object, if so.
     pub fn denies(&self, application: &Application, key: &ObjectKey) -> Option<String> {
         let unknown = || Some("the project or the cluster of the application is not known now".to_owned());
@@ -258,21 +332,42 @@ impl Leader {
         application: Application,
         revisions: Vec<String>,
     ) -> Result<RenderedManifests, String> {
+        self.render_as_of(application, revisions, RefreshDepth::Git).await
+    }
+
+    /// The manifests of an app as it was compared last: no repository is asked whether there is a new commit.
+    pub async fn last_rendered(&self, application: Application) -> Result<RenderedManifests, String> {
+        self.render_as_of(application, Vec::new(), RefreshDepth::Live).await
+    }
+
+    async fn render_as_of(
+        &self,
+        application: Application,
+        revisions: Vec<String>,
+        depth: RefreshDepth,
+    ) -> Result<RenderedManifests, String> {
         let engine = Arc::downgrade(&self.engine);
-        let rendering = self.runtime.spawn(async move { render(engine, &application, &revisions).await });
+        let rendering =
+            self.runtime.spawn(async move { render(engine, &application, &revisions, depth).await });
         rendering.await.unwrap_or_else(|_| Err("the rendering was aborted".to_owned()))
     }
 
-    /// The number of Applications on each cluster, and the version of its API server where it is connected.
-    pub fn clusters(&self) -> Vec<(String, String)> {
+    /// The state of the clusters that Applications use, by address.
+    pub fn clusters(&self) -> BTreeMap<String, ClusterNews> {
         let connected = self.engine.clusters.connected();
-        connected
-            .iter()
-            .map(|cluster| {
-                let version = cluster.client.catalog().server.clone();
-                (cluster.server.to_string(), shown_version(&version.git_version))
-            })
-            .collect()
+        let up = connected.iter().map(|cluster| {
+            let catalog = cluster.client.catalog();
+            let facts = ClusterFacts {
+                version: shown_version(&catalog.server.git_version),
+                api_versions: cluster.api_versions(),
+                n_kinds: catalog.kinds.len(),
+                n_objects: cluster.store.counts().values().sum(),
+            };
+            (cluster.server.to_string(), ClusterNews::Connected(facts))
+        });
+        let away = self.engine.clusters.unreachable();
+        let away = away.into_iter().map(|(server, why)| (server.to_string(), ClusterNews::Away(why)));
+        up.chain(away).collect()
     }
 
     /// The client of a connected cluster, and the runtime on which it must be used.
@@ -316,13 +411,14 @@ async fn render(
     engine: Weak<Engine>,
     application: &Application,
     revisions: &[String],
+    depth: RefreshDepth,
 ) -> Result<RenderedManifests, String> {
     let engine = engine.upgrade().ok_or("the engine has stopped")?;
     let (app, context) = prepared(&engine, application)?;
     let since = Instant::now();
     let mut parked = Parked::default();
     let gathered = if revisions.is_empty() {
-        let policy = FetchPolicy { depth: RefreshDepth::Git, since, patience: Patience::Endless };
+        let policy = FetchPolicy { depth, since, patience: Patience::Endless };
         engine.sources.gather(application, &app, &context, policy, None, &mut parked).await
     } else {
         let written = Operation { sync: Some(Box::<SyncOperation>::default()), ..Operation::default() };

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use plumb_api::Status;
+use plumb_api::{Status, query_pairs};
 use plumb_core::app::ClusterRef;
 use plumb_core::object::Manifest;
+use plumb_core::text::without_logins;
 use plumb_crd::settings::ClusterSecret;
+use plumb_engine::ClusterNews;
 use serde_json::{Map, Value, json};
 
 use super::registration::{self, fnv1a, object};
@@ -31,8 +33,9 @@ async fn all(call: &Call) -> Result<Vec<Found>, Status> {
     let mut found = Vec::new();
     for (data, secret) in registration::list(call, "cluster").await? {
         let Ok(cluster) = ClusterSecret::read(&data) else { continue };
+        let shard = data.get("shard").and_then(|shard| shard.expose().trim().parse().ok());
         found.push(Found {
-            shown: shown(&cluster),
+            shown: shown(&cluster, shard),
             server: cluster.server.clone(),
             name: cluster.name.clone(),
             project: cluster.project.clone(),
@@ -76,13 +79,30 @@ pub(super) async fn for_links(call: &Call, app: &Value) -> Result<Option<Value>,
 }
 
 /// A cluster without its credentials.
-fn shown(cluster: &ClusterSecret) -> Value {
+fn shown(cluster: &ClusterSecret, shard: Option<i64>) -> Value {
     let mut tls = json!({"insecure": cluster.tls.insecure});
     if let Some(name) = &cluster.tls.server_name {
         tls["serverName"] = json!(name);
     }
     let mut shown =
         json!({"server": cluster.server, "name": cluster.name, "config": {"tlsClientConfig": tls}});
+    let config = &mut shown["config"];
+    if let Some(proxy) = &cluster.proxy_url {
+        config["proxyUrl"] = json!(without_logins(proxy.expose()));
+    }
+    if let Some(aws) = &cluster.auth.aws {
+        config["awsAuthConfig"] = ["clusterName", "roleARN", "profile"]
+            .into_iter()
+            .filter_map(|field| Some((field.to_owned(), aws.get(field)?.clone())))
+            .collect::<Map<String, Value>>()
+            .into();
+    }
+    if cluster.disable_compression {
+        config["disableCompression"] = json!(true);
+    }
+    if let Some(shard) = shard {
+        shown["shard"] = json!(shard);
+    }
     if !cluster.namespaces.is_empty() {
         shown["namespaces"] = json!(cluster.namespaces);
         shown["clusterResources"] = json!(cluster.cluster_resources);
@@ -109,17 +129,23 @@ fn add_info(call: &Call, found: &mut [Found]) {
         *counts.entry(leader.server_of(&app)).or_default() += 1;
     }
     for cluster in found {
-        let version = connected
-            .iter()
-            .find(|(server, _)| *server == cluster.server)
-            .map(|(_, version)| version.clone());
-        let status = if version.is_some() { "Successful" } else { "Unknown" };
-        let state = json!({"status": status, "message": ""});
-        let version = version.unwrap_or_default();
-        cluster.shown["info"] = json!({
+        let (state, facts) = match connected.get(&cluster.server) {
+            Some(ClusterNews::Connected(facts)) => (("Successful", String::new()), Some(facts)),
+            // The error of a server may quote an address with a login.
+            Some(ClusterNews::Away(why)) => (("Failed", without_logins(why).into_owned()), None),
+            None => (("Unknown", String::new()), None),
+        };
+        let state = json!({"status": state.0, "message": state.1});
+        let version = facts.map(|facts| facts.version.clone()).unwrap_or_default();
+        let mut info = json!({
             "connectionState": state, "serverVersion": version,
             "applicationsCount": counts.get(&cluster.server).copied().unwrap_or_default(),
         });
+        if let Some(facts) = facts {
+            info["apiVersions"] = json!(facts.api_versions.iter().collect::<Vec<_>>());
+            info["cacheInfo"] = json!({"resourcesCount": facts.n_objects, "apisCount": facts.n_kinds});
+        }
+        cluster.shown["info"] = info;
         cluster.shown["connectionState"] = state;
         cluster.shown["serverVersion"] = json!(version);
     }
@@ -142,13 +168,15 @@ async fn asked(call: &Call, action: &str) -> Result<Vec<Found>, Status> {
     let text = |path: &str| call.request.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let (kind, value) = (text("/id/type"), text("/id/value"));
     let (server, name) = (call.text("server"), call.text("name"));
+    let unescaped = |text: &str| query_pairs(&format!("v={text}")).next().map(|(_, value)| value);
     let found: Vec<Found> = all(call)
         .await?
         .into_iter()
         .filter(|cluster| match (kind, value) {
             (_, "") if !server.is_empty() => cluster.server == server.trim_end_matches('/'),
             (_, "") => !name.is_empty() && cluster.name == name,
-            ("name" | "name_escaped", value) => cluster.name == value,
+            ("name", value) => cluster.name == value,
+            ("name_escaped", value) => unescaped(value).is_some_and(|value| cluster.name == value),
             (_, value) => cluster.server == value.trim_end_matches('/'),
         })
         .collect();
@@ -237,8 +265,13 @@ fn touched(found: &[Found], server: &str, name: &str) -> Vec<String> {
     touched
 }
 
+/// The host of an address, as names of objects may have it.
 fn host_of(server: &str) -> String {
-    let host = server.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default();
+    let rest = server.split("://").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
+    let host = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((ip, _)) => ip.replace(':', "-").trim_matches('-').to_owned(),
+        None => rest.split(':').next().unwrap_or_default().to_owned(),
+    };
     host.to_lowercase()
 }
 
@@ -412,6 +445,37 @@ mod tests {
         check("https://prod", "prod", &[]);
         check("https://PROD", "other", &["https://prod"]);
         check("https://new", "", &[]);
+    }
+
+    #[test]
+    fn the_host_is_part_of_a_name() {
+        for (server, host) in [
+            ("https://A.example.com:6443/x", "a.example.com"),
+            ("https://10.0.0.1", "10.0.0.1"),
+            ("https://[2001:DB8::1]:6443", "2001-db8--1"),
+            ("https://[::1]", "1"),
+            ("no address", ""),
+        ] {
+            assert_eq!(host_of(server), host, "{server}");
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_shown_without_credentials() {
+        let config = json!({
+            "bearerToken": "s3cr3t", "password": "s3cr3t", "username": "u", "disableCompression": true,
+            "proxyUrl": "http://u:s3cr3t@proxy:3128", "tlsClientConfig": {"insecure": true},
+            "awsAuthConfig": {"clusterName": "c", "roleARN": "r", "other": "s3cr3t"},
+        });
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}, "stringData": {
+            "name": "c", "server": "https://c", "config": config.to_string()}});
+        let (data, _) =
+            plumb_crd::settings::SecretData::read(&super::super::mask::as_stored(secret)).unwrap();
+        let shown = shown(&ClusterSecret::read(&data).unwrap(), Some(2));
+        assert!(!shown.to_string().contains("s3cr3t"), "{shown}");
+        assert_eq!((&shown["shard"], &shown["config"]["disableCompression"]), (&json!(2), &json!(true)));
+        assert_eq!(shown["config"]["awsAuthConfig"], json!({"clusterName": "c", "roleARN": "r"}));
+        assert!(shown["config"]["proxyUrl"].as_str().is_some_and(|url| url.ends_with("@proxy:3128")));
     }
 
     #[test]
