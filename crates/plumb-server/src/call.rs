@@ -185,8 +185,20 @@ impl Call {
     /// The action whose right a caller needs for another one: a rollback needs the right to sync, unless the settings have it
     /// need one of its own.
     pub(crate) fn needed_action<'a>(&self, action: &'a str) -> &'a str {
-        let needs_own = || needs_own_right(&self.shared.state.setting("server.rbac.rollback.enforce.enable"));
+        let needs_own = || self.setting_is_on("server.rbac.rollback.enforce.enable");
         if action == "rollback" && !needs_own() { "sync" } else { action }
+    }
+
+    /// True if a setting that demands more rights is on.
+    pub(crate) fn setting_is_on(&self, key: &str) -> bool {
+        is_on(&self.shared.state.setting(key))
+    }
+
+    /// The actions of which a caller needs one. Unless the settings say otherwise, `update` and `delete` mean the Application
+    /// alone, and its objects need rights of their own.
+    fn enough<'a>(&self, action: &'a str) -> Vec<&'a str> {
+        let whole = enough_for_objects(action, &self.shared.state.setting(NO_INHERITANCE));
+        [whole, Some(self.needed_action(action))].into_iter().flatten().collect()
     }
 
     /// Finds an Application for an action. An Application that does not exist and one that the caller may not see give
@@ -204,27 +216,27 @@ impl Call {
                 ));
             }
         };
-        let action = self.needed_action(action);
+        let actions = self.enough(action);
         let name = ["name", "applicationName", "appName"].into_iter().map(|field| self.text(field));
         let name = name.into_iter().find(|name| !name.is_empty()).unwrap_or_default();
         let namespace = self.app_namespace();
         let may = |project: &str| {
-            self.allows("applications", action, &app_object(project, &namespace, name, self.namespace()))
+            let object = app_object(project, &namespace, name, self.namespace());
+            actions.iter().copied().find(|action| self.allows("applications", action, &object))
         };
         let hidden = || match asked {
             None => Status::denied(),
             Some(_) => Status::not_found(format!("applications.argoproj.io \"{name}\" not found")),
         };
-        if asked.is_some_and(|project| !may(project)) {
+        if asked.is_some_and(|project| may(project).is_none()) {
             return Err(Status::denied());
         }
         let leader = self.leader()?;
         let value = leader.app(&namespace, name).filter(|_| leader.permits_namespace(&namespace));
         let value = value.ok_or_else(hidden)?;
         let project = project_of(&value);
-        if !may(&project) || asked.is_some_and(|asked| asked != project) {
-            return Err(hidden());
-        }
+        let granted = may(&project).filter(|_| asked.is_none_or(|asked| asked == project));
+        let action = granted.ok_or_else(hidden)?;
         self.check_project(&project, &namespace)?;
         let object = app_object(&project, &namespace, name, self.namespace());
         self.granted.lock().push(("applications".to_owned(), action.to_owned(), object));
@@ -275,20 +287,46 @@ pub(crate) fn project_of(application: &Value) -> String {
     if project.is_empty() { "default".to_owned() } else { project.to_owned() }
 }
 
-/// True if the setting has rollbacks need a right of their own. A value that cannot be read is no permission.
-fn needs_own_right(setting: &str) -> bool {
-    !["", "0", "f", "F", "false", "False", "FALSE"].contains(&setting)
+/// Go's words for false.
+const FALSE: [&str; 6] = ["0", "f", "F", "false", "False", "FALSE"];
+
+/// True if a setting that demands more rights is on. A value that cannot be read is no permission.
+fn is_on(setting: &str) -> bool {
+    !setting.is_empty() && !FALSE.contains(&setting)
+}
+
+/// The setting that keeps `update` and `delete` from meaning the objects of an Application, too. It is on by default.
+const NO_INHERITANCE: &str = "server.rbac.disableApplicationFineGrainedRBACInheritance";
+
+/// The action on the whole Application that permits this one on one of its objects, if the setting says so.
+fn enough_for_objects<'a>(action: &'a str, setting: &str) -> Option<&'a str> {
+    let (whole, _) = action.split_once('/')?;
+    (FALSE.contains(&setting) && ["update", "delete"].contains(&whole)).then_some(whole)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::needs_own_right;
+    use super::{enough_for_objects, is_on};
 
     #[test]
-    fn rollbacks_need_a_right_of_their_own_if_the_settings_say_so() {
+    fn more_rights_are_needed_if_the_settings_say_so() {
         for (setting, expected) in [("", false), ("false", false), ("true", true), ("1", true), ("yes", true)]
         {
-            assert_eq!(needs_own_right(setting), expected, "{setting:?}");
+            assert_eq!(is_on(setting), expected, "{setting:?}");
         }
+    }
+
+    #[test]
+    fn the_right_to_an_app_is_one_to_its_objects_only_if_the_settings_say_so() {
+        let check = |action: &str, setting: &str, expected: Option<&str>| {
+            assert_eq!(enough_for_objects(action, setting), expected, "{action} {setting:?}");
+        };
+        check("update//Pod/x/web", "false", Some("update"));
+        check("delete/apps/Deployment/x/web", "false", Some("delete"));
+        for setting in ["", "true", "no"] {
+            check("update//Pod/x/web", setting, None);
+        }
+        check("action/apps/Deployment/restart", "false", None);
+        check("update", "false", None);
     }
 }

@@ -8,6 +8,7 @@ use plumb_core::sync::deletion::CASCADE;
 use plumb_crd::Application;
 use serde_json::{Map, Value, json};
 
+use super::operation::change;
 use crate::app_feed::without_kind;
 use crate::backend::Known;
 use crate::call::{Answer, Call, app_object, project_of};
@@ -44,20 +45,25 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
             "existing application spec is different, use upsert flag to force update",
         ));
     }
-    require_both(&call, "update", existing.value(), &sent)?;
-    let mut metadata = Map::new();
+    replace(&call, &namespace, &name, Some(&sent["spec"]), |stored| Ok(upserted(stored, &sent))).await
+}
+
+/// The Application of a request with the labels and annotations that are stored besides its own, and with the finalizers that
+/// are stored if it has none.
+fn upserted(stored: &Value, sent: &Value) -> Value {
+    let mut wanted = sent.clone();
     for field in ["labels", "annotations"] {
         let of =
             |value: &Value| value.pointer(&format!("/metadata/{field}")).and_then(Value::as_object).cloned();
-        let mut merged = of(existing.value()).unwrap_or_default();
-        merged.extend(of(&sent).unwrap_or_default());
-        metadata.insert(field.to_owned(), Value::Object(merged));
+        let mut merged = of(stored).unwrap_or_default();
+        merged.extend(of(sent).unwrap_or_default());
+        wanted["metadata"][field] = Value::Object(merged);
     }
-    if let Some(finalizers) = sent.pointer("/metadata/finalizers") {
-        metadata.insert("finalizers".to_owned(), finalizers.clone());
+    if sent.pointer("/metadata/finalizers").is_none() {
+        wanted["metadata"]["finalizers"] =
+            stored.pointer("/metadata/finalizers").cloned().unwrap_or_default();
     }
-    let spec = sent.get("spec").cloned().unwrap_or_default();
-    replace(&call, &namespace, &name, |_| Ok((spec.clone(), metadata.clone()))).await
+    wanted
 }
 
 /// Replaces spec, labels, annotations and finalizers.
@@ -66,27 +72,19 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
     let (namespace, name) = identity(&sent);
     let project = project_of(&sent);
     call.require("applications", "update", &app_object(&project, &namespace, &name, call.namespace()))?;
-    let stored = call.shared.backend.get(Known::Application, &namespace, &name).await?;
-    let stored = stored.ok_or_else(Status::denied)?;
-    require_both(&call, "update", stored.value(), &sent)?;
-    check(&call, &sent).await?;
-    let spec = sent.get("spec").cloned().unwrap_or_default();
-    let metadata = changeable(&sent);
-    replace(&call, &namespace, &name, |_| Ok((spec.clone(), metadata.clone()))).await
+    replace(&call, &namespace, &name, None, |_| Ok(sent.clone())).await
 }
 
 /// Replaces the spec.
 pub(super) async fn update_spec(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
-    let mut sent = app.value.clone();
-    sent["spec"] = call.request.get("spec").cloned().unwrap_or_default();
-    let sent = normalized(sent)?;
-    require_both(&call, "update", &app.value, &sent)?;
-    check(&call, &sent).await?;
-    let spec = sent.get("spec").cloned().unwrap_or_default();
-    let Answer::One(written) =
-        replace(&call, &app.namespace, &app.name, |stored| Ok((spec.clone(), changeable(stored)))).await?
-    else {
+    let spec = call.request.get("spec").cloned().unwrap_or_default();
+    let written = replace(&call, &app.namespace, &app.name, None, |stored| {
+        let mut wanted = stored.clone();
+        wanted["spec"] = spec.clone();
+        normalized(wanted)
+    });
+    let Answer::One(written) = written.await? else {
         return Err(Status::new(Code::Internal, "no answer"));
     };
     Ok(Answer::One(written.get("spec").cloned().unwrap_or_default()))
@@ -98,10 +96,16 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     let text = call.text("patch");
     let patch: Value = serde_json::from_str(text)
         .map_err(|error| Status::invalid(format!("cannot read the patch: {error}")))?;
-    let mut patched = app.value.clone();
-    match call.text("patchType") {
-        "merge" => apply_merge_patch(&mut patched, &patch),
-        "json" | "" => json_patch(&mut patched, &patch)
+    replace(&call, &app.namespace, &app.name, None, |stored| patched(stored, call.text("patchType"), &patch))
+        .await
+}
+
+/// The patched Application.
+fn patched(stored: &Value, patch_type: &str, patch: &Value) -> Result<Value, Status> {
+    let mut patched = stored.clone();
+    match patch_type {
+        "merge" => apply_merge_patch(&mut patched, patch),
+        "json" | "" => json_patch(&mut patched, patch)
             .map_err(|why| Status::invalid(format!("cannot apply the patch: {why}")))?,
         other => return Err(Status::invalid(format!("Patch type '{other}' is not supported"))),
     }
@@ -110,12 +114,10 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     if !patched["metadata"].is_object() {
         return Err(Status::invalid("the patch leaves no metadata"));
     }
-    patched["metadata"]["name"] = json!(app.name);
-    patched["metadata"]["namespace"] = json!(app.namespace);
-    require_both(&call, "update", &app.value, &patched)?;
-    check(&call, &patched).await?;
-    let (spec, metadata) = (patched.get("spec").cloned().unwrap_or_default(), changeable(&patched));
-    replace(&call, &app.namespace, &app.name, |_| Ok((spec.clone(), metadata.clone()))).await
+    for field in ["name", "namespace"] {
+        patched["metadata"][field] = stored["metadata"][field].clone();
+    }
+    Ok(patched)
 }
 
 /// Deletes an Application, by default with its objects.
@@ -131,24 +133,24 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
         "background" => format!("{CASCADE}/background"),
         other => return Err(Status::invalid(format!("invalid propagation policy: {other}"))),
     };
-    let stored = call.shared.backend.get(Known::Application, &app.namespace, &app.name).await?;
-    let mut stored = stored.ok_or_else(Status::denied)?;
-    if !stored.is_terminating() {
-        let before = stored.value().pointer("/metadata/finalizers").and_then(Value::as_array).cloned();
-        let before = before.unwrap_or_default();
-        let is_ours = |entry: &Value| entry.as_str().is_some_and(|entry| entry.starts_with(CASCADE));
-        let mut after: Vec<Value> = before.iter().filter(|entry| !is_ours(entry)).cloned().collect();
-        if cascade != Some(false) {
-            after.push(json!(finalizer));
-        }
-        if after != before {
-            let patch =
-                json!({"metadata": {"finalizers": after, "resourceVersion": stored.resource_version()}});
-            stored = call.patch_app(&app.namespace, &app.name, patch).await?;
-        }
-    }
-    call.shared.backend.delete(&stored).await?;
+    let stored = change(&call, app, |stored| {
+        Ok(finalizers(stored, cascade, &finalizer).map(|after| json!({"metadata": {"finalizers": after}})))
+    });
+    call.shared.backend.delete(&stored.await?).await?;
     Ok(Answer::One(json!({})))
+}
+
+/// The finalizers that an Application needs for this deletion, if it does not have them. One that is being deleted keeps its
+/// own.
+fn finalizers(stored: &Manifest, cascade: Option<bool>, wanted: &str) -> Option<Vec<Value>> {
+    let before = stored.value().pointer("/metadata/finalizers").and_then(Value::as_array).cloned();
+    let before = before.unwrap_or_default();
+    let is_ours = |entry: &Value| entry.as_str().is_some_and(|entry| entry.starts_with(CASCADE));
+    let mut after: Vec<Value> = before.iter().filter(|entry| !is_ours(entry)).cloned().collect();
+    if cascade != Some(false) {
+        after.push(json!(wanted));
+    }
+    (!stored.is_terminating() && after != before).then_some(after)
 }
 
 /// The Application of the request as it would be stored. `status` and `operation` of a request never count.
@@ -226,6 +228,7 @@ async fn check(call: &Call, app: &Value) -> Result<(), Status> {
     if call.flag("validate") == Some(false) {
         return Ok(());
     }
+    leader.connected(&typed).await.map_err(Status::unavailable)?;
     match leader.render(typed, Vec::new()).await {
         Ok(_) => Ok(()),
         Err(why) => {
@@ -249,18 +252,30 @@ fn check_managed_by(app: &Value) -> Result<(), Status> {
     Err(Status::invalid(format!("invalid {MANAGED_BY} annotation: it must be an http or https URL")))
 }
 
-/// Writes spec and metadata on top of what is stored; again if another writer was faster.
+/// Writes spec and metadata of the changed Application on top of what is stored; again if another writer was faster. The
+/// change starts from what is stored each time, so that it undoes nothing of the other writer. `checked` is a spec that
+/// needs no further check.
 async fn replace(
     call: &Call,
     namespace: &str,
     name: &str,
-    change: impl Fn(&Value) -> Result<(Value, Map<String, Value>), Status>,
+    checked: Option<&Value>,
+    change: impl Fn(&Value) -> Result<Value, Status>,
 ) -> Result<Answer, Status> {
+    let mut checked = checked.cloned();
     for _ in 0..ATTEMPTS {
         let stored = call.shared.backend.get(Known::Application, namespace, name).await?;
         let stored = stored.ok_or_else(Status::denied)?;
-        let (spec, metadata) = change(stored.value())?;
-        let patch = patch_for(&stored, &spec, metadata);
+        let wanted = change(stored.value())?;
+        require_both(call, "update", stored.value(), &wanted)?;
+        let spec = &wanted["spec"];
+        if checked.as_ref() == Some(spec) {
+            check_managed_by(&wanted)?;
+        } else {
+            check(call, &wanted).await?;
+            checked = Some(spec.clone());
+        }
+        let patch = patch_for(&stored, spec, changeable(&wanted));
         let written = call.shared.backend.patch(Known::Application, namespace, name, patch).await;
         match written {
             Ok(written) => {
@@ -300,6 +315,33 @@ fn patch_for(stored: &Manifest, spec: &Value, metadata: Map<String, Value>) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_keeps_what_others_have_written_meanwhile() {
+        let app = |labels: Value, path: &str| {
+            json!({"metadata": {"name": "a", "namespace": "x", "labels": labels, "finalizers": ["f"]},
+                "spec": {"project": "p", "source": {"path": path}}})
+        };
+        let stored = app(json!({"theirs": "new"}), "theirs");
+        let wanted =
+            patched(&stored, "merge", &json!({"metadata": {"name": "b", "labels": {"mine": "x"}}})).unwrap();
+        assert_eq!(wanted["metadata"]["labels"], json!({"theirs": "new", "mine": "x"}));
+        assert_eq!(
+            (&wanted["metadata"]["name"], &wanted["spec"]["source"]["path"]),
+            (&json!("a"), &json!("theirs"))
+        );
+        let list = json!([{"op": "add", "path": "/metadata/labels/mine", "value": "x"}]);
+        assert_eq!(patched(&stored, "", &list).unwrap()["metadata"]["labels"], wanted["metadata"]["labels"]);
+        assert!(patched(&stored, "strategic", &json!({})).is_err());
+        let mut sent = app(json!({"mine": "x"}), "mine");
+        sent["metadata"].as_object_mut().unwrap().remove("finalizers");
+        let wanted = upserted(&stored, &sent);
+        assert_eq!(wanted["metadata"]["labels"], json!({"theirs": "new", "mine": "x"}));
+        assert_eq!(
+            (&wanted["metadata"]["finalizers"], &wanted["spec"]["source"]["path"]),
+            (&json!(["f"]), &json!("mine"))
+        );
+    }
 
     #[test]
     fn only_a_web_address_becomes_a_link() {

@@ -7,10 +7,13 @@ use plumb_core::object::Manifest;
 use plumb_crd::Application;
 use serde_json::{Value, json};
 
-use super::sync_request::{is_automated, of_rollback, of_sync};
+use super::sync_request::{is_automated, of_rollback, of_sync, other_revisions};
 use crate::app_feed::without_kind;
 use crate::backend::Known;
 use crate::call::{Answer, Call, FoundApp};
+
+/// The setting that has syncs to a revision which the Application does not track need the right to override.
+const OVERRIDE_FOR_REVISIONS: &str = "application.sync.requireOverridePrivilegeForRevisionSync";
 
 /// Requests a sync.
 pub(super) async fn sync(call: Arc<Call>) -> Result<Answer, Status> {
@@ -35,6 +38,10 @@ pub(super) async fn sync(call: Arc<Call>) -> Result<Answer, Status> {
         }
     }
     refuse_deleting(&typed)?;
+    let others = other_revisions(&typed, &call.request)?;
+    if !others.is_empty() && call.setting_is_on(OVERRIDE_FOR_REVISIONS) {
+        call.require("applications", "override", &app.object(call.namespace()))?;
+    }
     let operation = of_sync(&typed, &call.request, call.username())?;
     start(&call, app, operation).await
 }
@@ -65,17 +72,15 @@ pub(super) async fn rollback(call: Arc<Call>) -> Result<Answer, Status> {
 /// Stops the running operation.
 pub(super) async fn terminate(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
-    let stored = read(&call, app).await?;
-    let is_running = stored.value().get("operation").is_some_and(|operation| !operation.is_null())
-        && stored.value().pointer("/status/operationState").is_some();
-    if !is_running {
-        return Err(Status::invalid("Unable to terminate operation. No operation is in progress"));
-    }
-    let patch = json!({
-        "metadata": {"resourceVersion": stored.resource_version()},
-        "status": {"operationState": {"phase": "Terminating"}},
-    });
-    call.patch_app(&app.namespace, &app.name, patch).await?;
+    change(&call, app, |stored| {
+        let is_running = stored.value().get("operation").is_some_and(|operation| !operation.is_null())
+            && stored.value().pointer("/status/operationState").is_some();
+        if !is_running {
+            return Err(Status::invalid("Unable to terminate operation. No operation is in progress"));
+        }
+        Ok(Some(json!({"status": {"operationState": {"phase": "Terminating"}}})))
+    })
+    .await?;
     Ok(Answer::One(json!({})))
 }
 
@@ -93,18 +98,32 @@ const ATTEMPTS: usize = 10;
 
 /// Writes an operation, unless another one is there.
 async fn start(call: &Call, app: &FoundApp, operation: Value) -> Result<Answer, Status> {
-    for _ in 0..ATTEMPTS {
-        let stored = read(call, app).await?;
+    let written = change(call, app, |stored| {
         if stored.value().get("operation").is_some_and(|operation| !operation.is_null()) {
             return Err(Status::precondition("another operation is already in progress"));
         }
-        let mut patch =
-            json!({"metadata": {"resourceVersion": stored.resource_version()}, "operation": operation});
+        let mut patch = json!({"operation": operation});
         if stored.value().pointer("/status/operationState").is_some() {
             patch["status"] = json!({"operationState": null});
         }
+        Ok(Some(patch))
+    });
+    Ok(Answer::One(without_kind(written.await?.into_value())))
+}
+
+/// Patches what is stored, unless nothing is to change; again if another writer was faster. The engine writes the status at
+/// any time.
+pub(super) async fn change(
+    call: &Call,
+    app: &FoundApp,
+    patch: impl Fn(&Manifest) -> Result<Option<Value>, Status>,
+) -> Result<Manifest, Status> {
+    for _ in 0..ATTEMPTS {
+        let stored = read(call, app).await?;
+        let Some(mut patch) = patch(&stored)? else { return Ok(stored) };
+        patch["metadata"]["resourceVersion"] = json!(stored.resource_version());
         match call.patch_app(&app.namespace, &app.name, patch).await {
-            Ok(written) => return Ok(Answer::One(without_kind(written.into_value()))),
+            Ok(written) => return Ok(written),
             Err(status) if status.code == Code::Aborted => {}
             Err(status) => return Err(status),
         }
