@@ -16,6 +16,7 @@ mod accounts;
 mod body;
 mod backend;
 mod audit;
+mod role_tokens;
 mod state;
 mod oidc;
 mod token_fuzzing;

@@ -1,7 +1,7 @@
 //! What the server knows of the control plane: settings, accounts, permissions, projects. Kept up to date by watches
 //! that start with the first request, so that a server without clients costs nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +31,13 @@ const TLS_SECRET: &str = "argocd-server-tls";
 /// How long the first lists may take.
 const LISTED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The number of watches.
-const WATCHES: u32 = 6;
+/// The watched objects of the control-plane namespace; its projects come on top.
+const CONFIG_MAPS: [&str; 3] = [CONFIG, RBAC, SESSIONS];
+const SECRETS: [&str; 2] = [SECRET, TLS_SECRET];
+/// The name of the watch of projects.
+const PROJECTS: &str = "";
+/// The Secrets whose values settings may name as `$SECRET:KEY`.
+const NAMED_SECRETS: &str = "app.kubernetes.io/part-of=argocd";
 
 /// The state of the control plane. Cheap to clone.
 #[derive(Clone)]
@@ -42,7 +47,8 @@ struct Shared {
     backend: Backend,
     namespace: String,
     known: RwLock<Seen>,
-    listed: watch::Sender<u32>,
+    /// The watches whose first list has arrived. A watch lists again after it was interrupted.
+    listed: watch::Sender<BTreeSet<&'static str>>,
     started: OnceCell<()>,
 }
 
@@ -51,6 +57,8 @@ struct Shared {
 struct Seen {
     config: Arc<BTreeMap<String, String>>,
     secret: Arc<BTreeMap<String, String>>,
+    /// The values of the other Secrets of Argo CD, by `SECRET:KEY`.
+    named_secrets: BTreeMap<String, String>,
     tls: Option<(String, String)>,
     sessions: Arc<BTreeMap<String, String>>,
     projects: BTreeMap<String, Arc<Manifest>>,
@@ -65,7 +73,7 @@ impl State {
             backend,
             namespace,
             known: RwLock::default(),
-            listed: watch::channel(0).0,
+            listed: watch::channel(BTreeSet::new()).0,
             started: OnceCell::new(),
         };
         Self(Arc::new(shared))
@@ -79,7 +87,7 @@ impl State {
     pub(crate) async fn ready(&self) -> Result<(), Status> {
         self.0.started.get_or_init(|| async { self.start() }).await;
         let mut listed = self.0.listed.subscribe();
-        let all = tokio::time::timeout(LISTED_WITHIN, listed.wait_for(|listed| *listed >= WATCHES));
+        let all = tokio::time::timeout(LISTED_WITHIN, listed.wait_for(has_all));
         match all.await {
             Ok(Ok(_)) => Ok(()),
             _ => Err(Status::unavailable("the settings cannot be read now; try again")),
@@ -92,14 +100,16 @@ impl State {
             fields: Some(format!("metadata.name={name}")),
             labels: None,
         };
-        for name in [CONFIG, RBAC, SESSIONS] {
+        for name in CONFIG_MAPS {
             self.follow(Known::ConfigMap, named(name), name);
         }
-        for name in [SECRET, TLS_SECRET] {
+        for name in SECRETS {
             self.follow(Known::Secret, named(name), name);
         }
         let all = Selection { namespace: Some(self.0.namespace.clone()), ..Selection::default() };
-        self.follow(Known::Project, all, "");
+        let labelled = Selection { labels: Some(NAMED_SECRETS.to_owned()), ..all.clone() };
+        self.follow(Known::Secret, labelled, NAMED_SECRETS);
+        self.follow(Known::Project, all, PROJECTS);
     }
 
     fn follow(&self, kind: Known, selection: Selection, name: &'static str) {
@@ -119,8 +129,8 @@ impl State {
                     }
                     ObjectEvent::Gone { key, .. } => state.note(kind, name, &key.name, None),
                     ObjectEvent::Listed => {
-                        state.0.listed.send_modify(|listed| *listed += 1);
                         state.note_listed(name);
+                        state.0.listed.send_if_modified(|listed| listed.insert(name));
                     }
                     ObjectEvent::Trouble(_) => {}
                 }
@@ -146,6 +156,7 @@ impl State {
             (_, CONFIG) => known.config = Arc::new(texts(object)),
             (_, SESSIONS) => known.sessions = Arc::new(texts(object)),
             (_, RBAC) => known.note_rules(&texts(object)),
+            (_, NAMED_SECRETS) => known.note_named_secret(name, object),
             (_, SECRET) => known.secret = Arc::new(secret_texts(object)),
             (_, TLS_SECRET) => {
                 let mut data = secret_texts(object);
@@ -177,9 +188,11 @@ impl State {
         Arc::clone(&self.0.known.read().config)
     }
 
-    /// The values of `argocd-secret`.
-    pub(crate) fn secret(&self) -> Arc<BTreeMap<String, String>> {
-        Arc::clone(&self.0.known.read().secret)
+    /// What settings may name with a `$`: a key of `argocd-secret`, or `SECRET:KEY`.
+    pub(crate) fn named_values(&self) -> BTreeMap<String, String> {
+        let known = self.0.known.read();
+        let own = known.secret.iter().chain(&known.named_secrets);
+        own.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// A setting; empty if it is absent.
@@ -214,6 +227,12 @@ impl State {
         rules.is_some_and(|rules| rules.allows(caller, &Request { resource, action, object }))
     }
 
+    /// The groups of a caller.
+    pub(crate) fn groups(&self, caller: &Caller) -> Vec<String> {
+        let rules = self.0.known.read().rules.clone();
+        rules.map(|rules| rules.groups(caller)).unwrap_or_default()
+    }
+
     /// Changes whenever permissions may have changed.
     pub(crate) fn rules_version(&self) -> u64 {
         self.0.known.read().rules_version
@@ -228,7 +247,19 @@ impl State {
     }
 }
 
+/// Has everything been read once?
+fn has_all(listed: &BTreeSet<&'static str>) -> bool {
+    CONFIG_MAPS.into_iter().chain(SECRETS).chain([PROJECTS, NAMED_SECRETS]).all(|name| listed.contains(name))
+}
+
 impl Seen {
+    fn note_named_secret(&mut self, name: &str, object: Option<&Manifest>) {
+        let prefix = format!("{name}:");
+        self.named_secrets.retain(|key, _| !key.starts_with(&prefix));
+        let values = secret_texts(object).into_iter();
+        self.named_secrets.extend(values.map(|(key, value)| (format!("{prefix}{key}"), value)));
+    }
+
     fn note_project(&mut self, name: &str, object: Option<&Manifest>) {
         self.rules_version += 1;
         match object {
@@ -305,4 +336,37 @@ fn roles(name: &str, project: &Manifest) -> ProjectRoles {
         groups: strings(role.get("groups")),
     });
     ProjectRoles { project: name.to_owned(), roles: roles.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_that_lists_again_does_not_stand_in_for_another_one() {
+        let mut listed = BTreeSet::new();
+        for _ in 0..6 {
+            listed.insert(CONFIG);
+        }
+        assert!(!has_all(&listed));
+        listed.extend([RBAC, SESSIONS, SECRET, TLS_SECRET]);
+        assert!(!has_all(&listed), "projects are missing");
+        listed.extend([PROJECTS, NAMED_SECRETS]);
+        assert!(has_all(&listed));
+    }
+
+    #[test]
+    fn values_of_other_secrets_are_known_by_both_names() {
+        let mut seen = Seen::default();
+        let secret = |data: Value| {
+            let object = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sso"}, "data": data});
+            Manifest::new(object).unwrap()
+        };
+        seen.note_named_secret("sso", Some(&secret(serde_json::json!({"a": "b25l", "b": "dHdv"}))));
+        assert_eq!(seen.named_secrets.get("sso:b").map(String::as_str), Some("two"));
+        seen.note_named_secret("sso", Some(&secret(serde_json::json!({"a": "b25l"}))));
+        assert_eq!(seen.named_secrets.keys().collect::<Vec<_>>(), ["sso:a"]);
+        seen.note_named_secret("sso", None);
+        assert!(seen.named_secrets.is_empty());
+    }
 }

@@ -6,6 +6,7 @@ use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use plumb_core::rbac::ProjectRoles;
 use plumb_crd::AppProject;
+use plumb_crd::settings::{ConfigData, Settings};
 use serde_json::{Value, json};
 
 use super::project_check::validate;
@@ -13,6 +14,7 @@ use crate::app_feed::without_kind;
 use crate::backend::{Known, of_api};
 use crate::call::{Answer, Call};
 use crate::random;
+use crate::role_tokens::tokens_of;
 
 /// How often a change is tried again after a conflict.
 const ATTEMPTS: usize = 5;
@@ -62,13 +64,36 @@ pub(super) async fn detailed(call: Arc<Call>) -> Result<Answer, Status> {
     let repositories = super::repository::of_project(&call, name).await?;
     let clusters = super::cluster::of_project(&call, name).await?;
     Ok(Answer::One(json!({
-        "project": shown(&project), "globalProjects": [], "repositories": repositories, "clusters": clusters,
+        "project": shown(&project), "globalProjects": global_projects(&call, &project),
+        "repositories": repositories, "clusters": clusters,
     })))
 }
 
 pub(super) async fn globals(call: Arc<Call>) -> Result<Answer, Status> {
-    find(&call, call.text("name"))?;
-    Ok(Answer::One(json!({"items": []})))
+    let project = find(&call, call.text("name"))?;
+    Ok(Answer::One(json!({"items": global_projects(&call, &project)})))
+}
+
+/// The global projects whose rules a project gets. They are part of what it permits, so whoever may see the project sees
+/// these rules, but not the roles and tokens.
+fn global_projects(call: &Call, project: &Manifest) -> Vec<Value> {
+    let (settings, _) = Settings::read(&call.shared.state.config(), &ConfigData::new());
+    let labels = project.value().pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();
+    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
+    let name = project.name().unwrap_or_default();
+    let global = settings.global_projects.iter().filter(|global| global.concerns(name, &labels));
+    let global = global.filter_map(|global| call.shared.state.project(&global.project));
+    let without_roles = |project: Arc<Manifest>| {
+        let mut shown = shown(&project);
+        if let Some(fields) = shown.as_object_mut() {
+            fields.remove("status");
+        }
+        if let Some(fields) = shown.get_mut("spec").and_then(Value::as_object_mut) {
+            fields.remove("roles");
+        }
+        shown
+    };
+    global.map(without_roles).collect()
 }
 
 /// All sync windows of a project.
@@ -163,45 +188,82 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
             call.require("clusters", "update", server)?;
         }
     }
-    let (spec, labels) = (sent["spec"].clone(), sent["metadata"].get("labels").cloned());
+    refuse_losses(&call, &stored, &sent)?;
+    let version = call.request.pointer("/project/metadata/resourceVersion").and_then(Value::as_str);
+    let version = version.filter(|version| !version.is_empty()).map(str::to_owned);
     write(&call, &name, |stored| {
-        let (spec, by_role) = with_stored_tokens(stored, spec.clone());
-        let mut patch = vec![json!({"op": "replace", "path": "/spec", "value": spec})];
-        if let Some(by_role) = by_role {
-            patch.push(json!({"op": "add", "path": "/status/jwtTokensByRole", "value": by_role}));
+        // A client that changed an older state would undo what others have written since.
+        let now = stored.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        if version.is_some() && version.as_deref() != now {
+            return Err(Status::new(Code::Aborted, changed_meanwhile(&name)));
         }
-        if let Some(labels) = &labels {
-            patch.push(json!({"op": "add", "path": "/metadata/labels", "value": labels}));
-        }
-        Ok(Value::Array(patch))
+        Ok(update_patch(stored, &sent))
     })
     .await
+}
+
+fn changed_meanwhile(name: &str) -> String {
+    format!(
+        "Operation cannot be fulfilled on appprojects.argoproj.io \"{name}\": the object has been modified; please apply \
+         your changes to the latest version and try again"
+    )
+}
+
+/// The change from the stored project to the sent one: the spec, labels, annotations and finalizers.
+fn update_patch(stored: &Value, sent: &Value) -> Value {
+    let (spec, by_role) = with_stored_tokens(stored, sent["spec"].clone());
+    let mut patch = vec![json!({"op": "replace", "path": "/spec", "value": spec})];
+    if let Some(by_role) = by_role {
+        patch.push(json!({"op": "add", "path": "/status/jwtTokensByRole", "value": by_role}));
+    }
+    for field in ["labels", "annotations", "finalizers"] {
+        let place = format!("/metadata/{field}");
+        match (stored.pointer(&place), sent.pointer(&place)) {
+            (_, Some(wanted)) => patch.push(json!({"op": "add", "path": place, "value": wanted})),
+            (Some(_), None) => patch.push(json!({"op": "remove", "path": place})),
+            (None, None) => {}
+        }
+    }
+    Value::Array(patch)
+}
+
+/// Refuses a change that takes the source or the destination away from Applications of the project.
+fn refuse_losses(call: &Call, stored: &Manifest, sent: &Value) -> Result<(), Status> {
+    let read = |value: &Value| {
+        AppProject::from_json(value)
+            .map_err(|error| Status::invalid(format!("the project cannot be read: {error}")))
+    };
+    // A stored project that cannot be read permits nothing, so nothing is lost.
+    let Ok(before) = read(stored.value()) else { return Ok(()) };
+    let leader = match call.leader() {
+        // A user with credentials of the cluster has no engine at hand, and could change the project without asking it.
+        Err(_) if call.identity.as_ref().is_some_and(|identity| identity.has_cluster) => return Ok(()),
+        leader => leader?,
+    };
+    let (sources, destinations) = leader.lost_by(&before, &read(sent)?);
+    let lost = [(sources, "source"), (destinations, "destination")].into_iter().filter(|(n, _)| *n > 0);
+    let parts: Vec<String> =
+        lost.map(|(n, what)| format!("{n} applications {what} became invalid")).collect();
+    if parts.is_empty() {
+        return Ok(());
+    }
+    Err(Status::invalid(format!("as a result of project update {}", parts.join(" and "))))
 }
 
 /// A spec with the tokens that are stored, and the tokens of the roles that it has, if that is a change. What a client sends
 /// as tokens does not count: it could bring back a token that was deleted.
 fn with_stored_tokens(stored: &Value, mut spec: Value) -> (Value, Option<Value>) {
     let by_role = stored.pointer("/status/jwtTokensByRole").and_then(Value::as_object);
-    let before = stored.pointer("/spec/roles").and_then(Value::as_array);
     let mut names = Vec::new();
     for role in spec.get_mut("roles").and_then(Value::as_array_mut).into_iter().flatten() {
         let name = role.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let listed = by_role.and_then(|by_role| by_role.get(&name)).and_then(|tokens| tokens.get("items"));
-        // Old versions wrote tokens into the spec alone.
-        let in_spec = || {
-            let mut known = before.into_iter().flatten();
-            known.find(|role| role.get("name").and_then(Value::as_str) == Some(&name))?.get("jwtTokens")
-        };
-        let tokens = match by_role.and_then(|by_role| by_role.get(&name)) {
-            Some(_) => listed,
-            None => in_spec(),
-        };
-        let tokens = tokens.filter(|tokens| tokens.as_array().is_some_and(|tokens| !tokens.is_empty()));
+        let tokens = tokens_of(stored, &name);
         if let Some(fields) = role.as_object_mut() {
-            match tokens {
-                Some(tokens) => fields.insert("jwtTokens".to_owned(), tokens.clone()),
-                None => fields.remove("jwtTokens"),
-            };
+            if tokens.is_empty() {
+                fields.remove("jwtTokens");
+            } else {
+                fields.insert("jwtTokens".to_owned(), Value::Array(tokens));
+            }
         }
         names.push(name);
     }
@@ -251,8 +313,8 @@ fn require_token_right(call: &Call, project: &str, role: &str) -> Result<(), Sta
     let found = roles
         .and_then(|roles| roles.iter().find(|known| known.get("name").and_then(Value::as_str) == Some(role)));
     let groups = found.and_then(|role| role.get("groups")?.as_array().cloned()).unwrap_or_default();
-    let own = call.identity.as_ref().and_then(|identity| identity.claim("groups")?.as_array().cloned());
-    if own.unwrap_or_default().iter().any(|group| groups.contains(group)) {
+    let own = call.identity.as_ref().map(|identity| call.shared.state.groups(&identity.access));
+    if own.unwrap_or_default().iter().any(|group| groups.contains(&json!(group))) {
         Ok(())
     } else {
         Err(Status::denied())
@@ -313,10 +375,7 @@ fn tokens(stored: &Value, role: &str) -> Result<Vec<Value>, Status> {
         let project = stored.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         return Err(Status::not_found(format!("project '{project}' does not have role '{role}'")));
     }
-    let items = stored
-        .get("status")
-        .and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items")?.as_array().cloned());
-    Ok(items.unwrap_or_default())
+    Ok(tokens_of(stored, role))
 }
 
 /// The tokens of a role in the status and in the spec, as Argo CD keeps both.
@@ -392,6 +451,19 @@ mod tests {
         assert_eq!(patch[1]["value"], json!({"dev": {}}));
         let patch = token_patch(&stored, "dev", &[token.clone(), json!({"iat": 2, "id": "b"})]);
         assert_eq!(patch[0]["value"][0]["jwtTokens"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn an_update_sets_and_removes_metadata() {
+        let stored = json!({"spec": {}, "metadata": {"labels": {"a": "b"}, "finalizers": ["f"], "uid": "u"}});
+        let sent = json!({"spec": {"description": "x"}, "metadata": {"annotations": {"c": "d"}, "finalizers": ["g"]}});
+        let expected = json!([
+            {"op": "replace", "path": "/spec", "value": {"description": "x"}},
+            {"op": "remove", "path": "/metadata/labels"},
+            {"op": "add", "path": "/metadata/annotations", "value": {"c": "d"}},
+            {"op": "add", "path": "/metadata/finalizers", "value": ["g"]},
+        ]);
+        assert_eq!(update_patch(&stored, &sent), expected);
     }
 
     #[test]

@@ -27,12 +27,12 @@ pub(crate) struct OidcConfig {
     /// Where groups are asked for, if not in the token.
     pub(super) user_info: Option<String>,
     /// `requestedIDTokenClaims` as written.
-    pub(super) claims: Value,
+    pub(crate) claims: Value,
 }
 
 impl OidcConfig {
-    /// Reads the settings; `None` if there is no provider. `secrets` are the values of `argocd-secret`: `$key` stands for
-    /// one of them.
+    /// Reads the settings; `None` if there is no provider. `secrets` are the values that `$key` (of `argocd-secret`)
+    /// and `$secret:key` stand for.
     pub(super) fn read(
         config: &BTreeMap<String, String>,
         secrets: &BTreeMap<String, String>,
@@ -85,9 +85,9 @@ impl OidcConfig {
     }
 }
 
-/// A value, or what it names in `argocd-secret`. A name that does not exist stays as text, as in Argo CD.
+/// A value, or what it names in a Secret. A name that does not exist stays as text, as in Argo CD.
 fn resolved(text: &str, secrets: &BTreeMap<String, String>) -> String {
-    let named = text.strip_prefix('$').and_then(|name| secrets.get(name));
+    let named = text.trim().strip_prefix('$').and_then(|name| secrets.get(name));
     named.map_or_else(|| text.to_owned(), |value| value.trim().to_owned())
 }
 
@@ -109,7 +109,26 @@ mod tests {
         assert_eq!(read.scopes, SCOPES);
         assert!(read.user_info.is_none() && !read.insecure);
         assert!(OidcConfig::read(&BTreeMap::new(), &secrets).unwrap().is_none());
+        let other = config["oidc.config"].replace("$oidc.secret", "$sso:secret");
+        let config = BTreeMap::from([("oidc.config".to_owned(), other)]);
+        let secrets = BTreeMap::from([("sso:secret".to_owned(), "other\n".to_owned())]);
+        assert_eq!(OidcConfig::read(&config, &secrets).unwrap().unwrap().client_secret, "other");
         let broken = BTreeMap::from([("oidc.config".to_owned(), "name: x".to_owned())]);
         assert!(OidcConfig::read(&broken, &secrets).is_err());
+    }
+
+    #[test]
+    fn only_the_setting_of_its_own_accepts_any_certificate() {
+        let text =
+            "issuer: https://id.example.com\nclientID: argo\ninsecure: true\ninsecureSkipVerify: true\n";
+        let mut config = BTreeMap::from([("oidc.config".to_owned(), text.to_owned())]);
+        let insecure = |config: &BTreeMap<String, String>| {
+            OidcConfig::read(config, &BTreeMap::new()).unwrap().unwrap().insecure
+        };
+        assert!(!insecure(&config));
+        config.insert("oidc.tls.insecure.skip.verify".to_owned(), "yes".to_owned());
+        assert!(!insecure(&config));
+        config.insert("oidc.tls.insecure.skip.verify".to_owned(), "true".to_owned());
+        assert!(insecure(&config));
     }
 }

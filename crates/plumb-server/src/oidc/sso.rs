@@ -28,7 +28,7 @@ impl Sso {
 
     /// The settings; `None` if there are none, or if they cannot be read.
     pub(crate) fn config(&self) -> Option<OidcConfig> {
-        let read = OidcConfig::read(&self.0.state.config(), &self.0.state.secret());
+        let read = OidcConfig::read(&self.0.state.config(), &self.0.state.named_values());
         read.unwrap_or_else(|reason| {
             warn!(reason, "cannot use oidc.config of argocd-cm");
             None

@@ -11,6 +11,7 @@ use crate::call_rates::CallRates;
 use crate::jwt::{self, ISSUER};
 use crate::oidc::{Sso, unchecked_issuer};
 use crate::random::hex;
+use crate::role_tokens::tokens_of;
 use crate::state::State;
 
 /// The cookie with the token.
@@ -210,12 +211,8 @@ impl Sessions {
     /// time only for entries without one: otherwise a revoked token could live on.
     fn check_project_token(&self, project: &str, role: &str, id: &str, issued_at: i64) -> Result<(), String> {
         let known = self.state.project(project).ok_or("the project of the token does not exist")?;
-        let tokens = known
-            .value()
-            .get("status")
-            .and_then(|status| status.get("jwtTokensByRole")?.get(role)?.get("items"));
-        let listed = tokens.and_then(Value::as_array).into_iter().flatten();
-        let mut listed = listed.map(|entry| {
+        let listed = tokens_of(known.value(), role);
+        let mut listed = listed.iter().map(|entry| {
             (
                 entry.get("id").and_then(Value::as_str).unwrap_or_default(),
                 entry.get("iat").and_then(Value::as_i64),
