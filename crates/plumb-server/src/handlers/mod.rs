@@ -24,6 +24,7 @@ mod resource;
 mod revision;
 mod rotation;
 mod selector;
+mod server_settings;
 mod server_side_diff;
 mod sync_request;
 mod table;

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{
     account, action, app_read, app_set, app_write, certificate, cluster, general, gpg_key, links, logs,
-    notification, operation, project, report, repository, resource, revision, server_side_diff, tree, watch,
+    notification, operation, project, report, repository, resource, revision, server_settings,
+    server_side_diff, tree, watch,
 };
 use crate::call::{Answer, Call};
 
@@ -112,7 +113,7 @@ static HANDLERS: &[Handler] = handlers! {
         "Version" reads Access::Open => general::version;
     }
     "cluster.SettingsService" {
-        "Get" reads Access::Open => general::settings;
+        "Get" reads Access::Open => server_settings::get;
         "GetPlugins" reads Access::Login => general::plugins;
     }
     "session.SessionService" {
