@@ -107,7 +107,8 @@ impl Backend {
         patch: Value,
     ) -> Result<Manifest, Status> {
         let target = target(&kind.gvk(), namespace, name);
-        patch_with(&self.gate, &target, patch).await
+        let patch = if patch.is_array() { Patch::Json(patch) } else { Patch::Merge(patch) };
+        patch_with(&self.gate, &target, &patch).await
     }
 
     /// Deletes an object that was read just now.
@@ -118,17 +119,16 @@ impl Backend {
     }
 }
 
-/// Patches one object, with a list of operations or a map of fields.
-pub(crate) async fn patch_with(gate: &Gate, target: &Target, patch: Value) -> Result<Manifest, Status> {
+/// Patches one object.
+pub(crate) async fn patch_with(gate: &Gate, target: &Target, patch: &Patch) -> Result<Manifest, Status> {
     let key = ObjectKey::new(
         target.gvk.group.clone(),
         target.gvk.kind.clone(),
         target.namespace.clone(),
         target.name.clone(),
     );
-    let patch = if patch.is_array() { Patch::Json(patch) } else { Patch::Merge(patch) };
     let options = PatchOptions { field_manager: Some(FIELD_MANAGER.to_owned()), subresource: None };
-    let written = gate.patch(&WritePermit::requested_by_user(key), target, &patch, &options).await;
+    let written = gate.patch(&WritePermit::requested_by_user(key), target, patch, &options).await;
     written.map(|applied| applied.manifest).map_err(|error| of_write(&error))
 }
 

@@ -3,17 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use plumb_api::Status;
 use plumb_core::desired::Propagation;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_crd::application::ResourceStatus;
-use plumb_kube::{DeleteOptions, Fence, Gate};
+use plumb_kube::{DeleteOptions, Fence, Gate, Patch};
 use serde_json::{Value, json};
 
 use super::mask::{Masks, as_stored, masks_for, masks_for_one};
 use super::tree;
 use crate::backend::{delete_with, of_api, patch_with, target};
 use crate::call::{Answer, Call, FoundApp};
+
+/// How many objects of one request are read from the cluster at a time.
+const READ_AT_ONCE: usize = 16;
 
 /// The rendered manifests.
 pub(super) async fn manifests(call: Arc<Call>) -> Result<Answer, Status> {
@@ -26,8 +30,10 @@ pub(super) async fn manifests(call: Arc<Call>) -> Result<Answer, Status> {
     let objects: Vec<Manifest> = objects.collect();
     let kinds = objects.iter().map(Manifest::gvk).collect();
     let masks = masks_for(&call, &app, kinds, &objects.iter().collect::<Vec<_>>()).await?;
-    let texts: Vec<String> =
-        objects.into_iter().map(|manifest| masks.hide(manifest.into_value()).to_string()).collect();
+    let texts: Vec<String> = objects
+        .into_iter()
+        .map(|manifest| masks.hide(as_stored(manifest.into_value())).to_string())
+        .collect();
     Ok(Answer::One(json!({
         "manifests": texts,
         "revision": rendered.revisions.first().cloned().unwrap_or_default(),
@@ -60,7 +66,7 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
     let app = call.app()?;
     let typed = app.typed()?;
     let leader = call.leader()?;
-    let rendered = leader.render(typed.clone(), Vec::new()).await;
+    let rendered = leader.last_rendered(typed.clone()).await;
     let rendered =
         rendered.map_err(|why| Status::precondition(format!("cannot generate manifests: {why}")))?;
     let mut wanted: Vec<(ObjectKey, Option<Manifest>)> =
@@ -68,23 +74,15 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
     let extra = typed.status.resources.iter().filter(|resource| !resource.hook).map(ResourceStatus::key);
     let extra: Vec<ObjectKey> = extra.filter(|key| !wanted.iter().any(|(known, _)| known == key)).collect();
     wanted.extend(extra.into_iter().map(|key| (key, None)));
-    let mut shown = Vec::new();
-    for (key, desired) in wanted {
-        let chosen = [
-            ("name", key.name.as_str()),
-            ("namespace", key.namespace_or_empty()),
-            ("group", key.group.as_str()),
-            ("kind", key.kind.as_str()),
-        ];
-        if chosen.into_iter().any(|(field, value)| !call.text(field).is_empty() && call.text(field) != value)
-        {
-            continue;
-        }
-        let live = leader.live(&typed, &key, false).await.map_err(Status::unavailable)?;
-        if live.is_some() || desired.is_some() {
-            shown.push((key, desired, live));
-        }
-    }
+    wanted.retain(|(key, _)| is_asked(&call, key));
+    let (leader, app) = (&leader, &typed);
+    let read = |(key, desired)| async move {
+        let live = leader.live(app, &key, false).await.map_err(Status::unavailable)?;
+        Ok::<_, Status>((key, desired, live))
+    };
+    let read: Vec<_> = wanted.into_iter().map(read).collect();
+    let mut shown: Vec<_> = stream::iter(read).buffered(READ_AT_ONCE).try_collect().await?;
+    shown.retain(|(_, desired, live)| live.is_some() || desired.is_some());
     let manifests = || shown.iter().flat_map(|(_, desired, live)| desired.iter().chain(live));
     let kinds = manifests().map(Manifest::gvk).collect();
     let masks = masks_for(&call, &typed, kinds, &manifests().collect::<Vec<_>>()).await?;
@@ -98,6 +96,17 @@ pub(super) async fn managed(call: Arc<Call>) -> Result<Answer, Status> {
         item(&masks, &key, desired.map(Manifest::into_value), live.as_ref(), is_synced)
     });
     Ok(Answer::One(json!({"items": items.collect::<Vec<_>>()})))
+}
+
+/// Does the request mean this object?
+fn is_asked(call: &Call, key: &ObjectKey) -> bool {
+    let chosen = [
+        ("name", key.name.as_str()),
+        ("namespace", key.namespace_or_empty()),
+        ("group", key.group.as_str()),
+        ("kind", key.kind.as_str()),
+    ];
+    chosen.into_iter().all(|(field, value)| call.text(field).is_empty() || call.text(field) == value)
 }
 
 /// One object. The normalized state of an object that is in sync is what Git asks for: that is the live object without the
@@ -172,22 +181,14 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
         return Err(Status::new(plumb_api::Code::PermissionDenied, why));
     }
     let what = format!("failed to patch {} {}/{}", key.kind, key.namespace_or_empty(), key.name);
-    let patch: Value = serde_json::from_str(call.text("patch"))
-        .map_err(|error| Status::invalid(format!("{what}: cannot read the patch: {error}")))?;
-    let fits = match call.text("patchType") {
-        "application/json-patch+json" => patch.is_array(),
-        "application/merge-patch+json" | "application/strategic-merge-patch+json" | "" => patch.is_object(),
-        other => return Err(Status::invalid(format!("patch type {other} is not supported"))),
-    };
-    if !fits {
-        return Err(Status::invalid(format!("{what}: the patch does not have the form of its type")));
-    }
+    let patch = read_patch(call.text("patch"), call.text("patchType"))
+        .map_err(|why| Status::invalid(format!("{what}: {why}")))?;
     let masks = masks_for(&call, &app.typed()?, BTreeSet::from([gvk.clone()]), &[]).await?;
     let (client, runtime) = client_of(&call, app)?;
     let target = target(&gvk, key.namespace_or_empty(), &key.name);
     let written = runtime.spawn(async move {
         let gate = Gate::new(client, Fence::of_command(), None);
-        patch_with(&gate, &target, patch).await
+        patch_with(&gate, &target, &patch).await
     });
     let written = written.await.map_err(|_| Status::unavailable("the request was aborted"))?;
     // The error of such an object may quote its values.
@@ -196,6 +197,19 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
         Status::new(status.code, format!("{what}{why}"))
     })?;
     Ok(Answer::One(json!({"manifest": masks.hide(written.into_value()).to_string()})))
+}
+
+/// The patch of a request.
+fn read_patch(text: &str, patch_type: &str) -> Result<Patch, String> {
+    let patch: Value =
+        serde_json::from_str(text).map_err(|error| format!("cannot read the patch: {error}"))?;
+    let (fits, patch) = match patch_type {
+        "application/json-patch+json" => (patch.is_array(), Patch::Json(patch)),
+        "application/merge-patch+json" | "" => (patch.is_object(), Patch::Merge(patch)),
+        "application/strategic-merge-patch+json" => (patch.is_object(), Patch::Strategic(patch)),
+        other => return Err(format!("patch type {other} is not supported")),
+    };
+    if fits { Ok(patch) } else { Err("the patch does not have the form of its type".to_owned()) }
 }
 
 /// Deletes one live object.
@@ -257,4 +271,23 @@ pub(super) fn shown_events(events: Vec<Manifest>) -> Answer {
     let items: Vec<Value> =
         events.into_iter().map(|event| without_managed_fields(event.into_value())).collect();
     Answer::One(json!({"items": items}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_what_its_type_says() {
+        let read = |text: &str, kind: &str| read_patch(text, &format!("application/{kind}+json"));
+        assert_eq!(read("{}", "merge-patch"), Ok(Patch::Merge(json!({}))));
+        assert_eq!(read("{}", "strategic-merge-patch"), Ok(Patch::Strategic(json!({}))));
+        assert_eq!(read("[]", "json-patch"), Ok(Patch::Json(json!([]))));
+        assert_eq!(read_patch("{}", ""), Ok(Patch::Merge(json!({}))));
+        for (text, kind) in
+            [("[]", "merge-patch"), ("{}", "json-patch"), ("[]", "strategic-merge-patch"), ("{}", "x")]
+        {
+            assert!(read(text, kind).is_err(), "{text} {kind}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use plumb_core::text::without_logins;
 use plumb_crd::Application;
 use serde_json::{Value, json};
 
-use super::mask::masks_for;
+use super::mask::{as_stored, masks_for};
 use crate::call::{Answer, Call};
 use crate::random::hex;
 
@@ -100,7 +100,7 @@ pub(super) async fn manifests_with_files(call: Arc<Call>) -> Result<Answer, Stat
     let kinds = objects.iter().flatten().map(Manifest::gvk).collect();
     let masks = masks_for(&call, &app, kinds, &objects.iter().flatten().collect::<Vec<_>>()).await?;
     let texts = objects.into_iter().map(|object| match object {
-        Some(object) => masks.hide(object.into_value()).to_string(),
+        Some(object) => masks.hide(as_stored(object.into_value())).to_string(),
         None => "{}".to_owned(),
     });
     Ok(Answer::One(json!({"manifests": texts.collect::<Vec<_>>()})))

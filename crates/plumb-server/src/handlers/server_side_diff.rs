@@ -19,6 +19,9 @@ use crate::call::{Answer, Call};
 /// Most objects of one request.
 const MOST: usize = 2_000;
 
+/// What masks show instead of a value that is not the one of the cluster.
+const DIFFERENT: &str = "++++++++++++";
+
 /// One object of the request.
 struct Pair {
     key: ObjectKey,
@@ -45,8 +48,10 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
         }
         let kinds = target.iter().chain(&live).map(Manifest::gvk).collect();
         let masks = masks_for(&call, &typed, kinds, &[]).await?;
+        let kept = live.clone();
         let live = live.map(Manifest::into_value);
         let client = client.clone();
+        let marked = target.as_ref().map(marked).unwrap_or_default();
         let predicted = match target {
             None => None,
             Some(target) => {
@@ -57,7 +62,10 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
                 let run = runtime.spawn(async move { dry_run(&client, &tried, is_new).await });
                 let run = run.await.map_err(|_| Status::unavailable("the request was aborted"))?;
                 match run {
-                    Ok(run) => Some(run.into_value()),
+                    Ok(run) => Some(match &kept {
+                        Some(live) => leader.without_ignored(&typed, &key, run, live).into_value(),
+                        None => run.into_value(),
+                    }),
                     // Its values are masked, so the API server may refuse it, and its error may quote them.
                     Err(_) if key.group.is_empty() && key.kind == "Secret" => Some(target.into_value()),
                     Err(status) if masks.covers(&gvk) => {
@@ -70,15 +78,15 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
         // The manifests come from the caller: an answer that tells whether a hidden value is the same would let the caller
         // guess it.
         let hidden = |object: Option<Value>| object.map(|object| masks.hide(without_managed_fields(object)));
-        let (predicted, live) = (hidden(predicted), hidden(live));
+        let predicted = hidden(predicted).map(|predicted| with_marks(predicted, &marked));
+        let live = hidden(live);
         let differs = live.as_ref().map(comparable) != predicted.as_ref().map(comparable);
         is_modified |= differs;
         let shown =
             |object: &Option<Value>| object.as_ref().map_or_else(|| "null".to_owned(), Value::to_string);
-        let (predicted, live) = (shown(&predicted), shown(&live));
         items.push(json!({
             "group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name,
-            "targetState": predicted, "liveState": live, "modified": differs,
+            "targetState": shown(&predicted), "liveState": shown(&live), "modified": differs,
         }));
     }
     Ok(Answer::One(json!({"items": items, "modified": is_modified})))
@@ -96,22 +104,7 @@ fn pairs(call: &Call, app: &Application) -> Result<Vec<Pair>, Status> {
     for index in 0..live.len().max(targets.len()) {
         let target = targets.get(index).filter(|text| !text.is_empty() && *text != "null");
         let target = target.map(|text| read(text)).transpose()?;
-        let given = live.get(index).filter(|given| !given["name"].as_str().unwrap_or_default().is_empty());
-        let key = match (given.map(key_of), target.as_ref().and_then(Manifest::key)) {
-            (Some(given), of_target) => {
-                if !managed.contains(&given) {
-                    return Err(Status::denied());
-                }
-                if of_target.is_some_and(|of_target| of_target != given) {
-                    return Err(Status::invalid(format!("the manifest at {index} is not of {given}")));
-                }
-                given
-            }
-            (None, Some(of_target)) => of_target,
-            (None, None) => {
-                return Err(Status::invalid(format!("entry {index} has neither object nor manifest")));
-            }
-        };
+        let key = meant(index, live.get(index), target.as_ref(), &managed)?;
         if let Some(why) = target.as_ref().and_then(|_| call.leader().ok()?.denies(app, &key)) {
             return Err(Status::new(plumb_api::Code::PermissionDenied, why));
         }
@@ -119,6 +112,29 @@ fn pairs(call: &Call, app: &Application) -> Result<Vec<Pair>, Status> {
         pairs.push(Pair { key, target, is_managed });
     }
     Ok(pairs)
+}
+
+/// The object that an entry of the request is about. Clients name it also if they know no live state of it: then it may be a
+/// new one, which need not be one of the app's. `diff` refuses it if it exists.
+fn meant(
+    index: usize,
+    given: Option<&Value>,
+    target: Option<&Manifest>,
+    managed: &[ObjectKey],
+) -> Result<ObjectKey, Status> {
+    let given = given.filter(|given| !given["name"].as_str().unwrap_or_default().is_empty());
+    let is_live =
+        given.is_some_and(|given| !matches!(given["liveState"].as_str().unwrap_or_default(), "" | "null"));
+    match (given.map(key_of), target.and_then(Manifest::key)) {
+        (Some(given), target) if (is_live || target.is_none()) && !managed.contains(&given) => {
+            Err(Status::denied())
+        }
+        (Some(given), Some(target)) if target != given => {
+            Err(Status::invalid(format!("the manifest at {index} is not of {given}")))
+        }
+        (Some(key), _) | (None, Some(key)) => Ok(key),
+        (None, None) => Err(Status::invalid(format!("entry {index} has neither object nor manifest"))),
+    }
 }
 
 fn read(text: &str) -> Result<Manifest, Status> {
@@ -150,6 +166,22 @@ fn without_guesses(target: Manifest, live: Option<&Value>) -> Manifest {
     Manifest::new(value).unwrap_or(target)
 }
 
+/// The keys of a Secret that the caller sends with the mark for another value than the cluster's. The server gave this mark
+/// out, with the managed resources, so it tells the caller nothing new.
+fn marked(target: &Manifest) -> Vec<String> {
+    let fields = ["data", "stringData"].into_iter().filter(|_| is_secret(target));
+    let values = fields.filter_map(|field| target.value().get(field)?.as_object()).flatten();
+    values.filter(|(_, value)| **value == DIFFERENT).map(|(key, _)| key.clone()).collect()
+}
+
+/// A Secret with these values shown as different.
+fn with_marks(mut predicted: Value, marked: &[String]) -> Value {
+    for key in marked {
+        predicted["data"][key.as_str()] = json!(DIFFERENT);
+    }
+    predicted
+}
+
 fn key_of(given: &Value) -> ObjectKey {
     let text = |field: &str| given[field].as_str().unwrap_or_default().to_owned();
     let namespace = Some(text("namespace")).filter(|namespace| !namespace.is_empty());
@@ -178,6 +210,8 @@ fn comparable(object: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use plumb_api::Code;
+
     use super::*;
 
     #[test]
@@ -185,6 +219,42 @@ mod tests {
         let object = |version: &str, size: u32| json!({"metadata": {"name": "a", "resourceVersion": version, "managedFields": []}, "size": size});
         assert_eq!(comparable(&object("1", 3)), comparable(&object("2", 3)));
         assert_ne!(comparable(&object("1", 3)), comparable(&object("1", 4)));
+    }
+
+    #[test]
+    fn a_new_object_may_be_named_without_a_live_state() {
+        let manifest = |name: &str| {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "x"}});
+            Manifest::new(object).unwrap()
+        };
+        let given = |name: &str, live: &str| json!({"group": "", "kind": "ConfigMap", "namespace": "x", "name": name, "liveState": live});
+        let managed = [manifest("own").key().unwrap()];
+        let check = |given: Option<Value>, target: Option<Manifest>| {
+            let found = meant(0, given.as_ref(), target.as_ref(), &managed);
+            found.map(|key| key.name.clone()).map_err(|status| status.code)
+        };
+        assert_eq!(check(Some(given("new", "")), Some(manifest("new"))), Ok("new".to_owned()));
+        assert_eq!(check(Some(given("new", "null")), Some(manifest("new"))), Ok("new".to_owned()));
+        assert_eq!(check(Some(given("own", "{}")), None), Ok("own".to_owned()));
+        assert_eq!(check(None, Some(manifest("new"))), Ok("new".to_owned()));
+        assert_eq!(check(Some(given("other", "{}")), None), Err(Code::PermissionDenied));
+        assert_eq!(check(Some(given("own", "{}")), Some(manifest("new"))), Err(Code::InvalidArgument));
+        assert_eq!(check(Some(given("other", "")), None), Err(Code::PermissionDenied), "does it exist?");
+        assert_eq!(check(None, None), Err(Code::InvalidArgument));
+    }
+
+    #[test]
+    fn a_value_that_was_shown_as_different_stays_different() {
+        let secret = |kind: &str, value: &str| {
+            let object = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"},
+                "data": {"password": value, "same": "++++++++"}});
+            Manifest::new(object).unwrap()
+        };
+        assert_eq!(marked(&secret("Secret", DIFFERENT)), ["password"]);
+        assert_eq!(marked(&secret("Secret", "++++++++")), Vec::<String>::new());
+        assert_eq!(marked(&secret("ConfigMap", DIFFERENT)), Vec::<String>::new());
+        let shown = with_marks(json!({"data": {"password": "++++++++"}}), &["password".to_owned()]);
+        assert_eq!(shown["data"]["password"], DIFFERENT);
     }
 
     #[test]
