@@ -23,6 +23,7 @@ use crate::body::AnswerBody;
 use crate::call::{Answer, Call, Shared};
 use crate::call_rates::CallRates;
 use crate::certificate::Certificates;
+use crate::connections::Connections;
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
 use crate::heavy_calls::HeavyCalls;
@@ -114,6 +115,7 @@ impl Api {
             feed: Arc::new(AppFeed::new(handle.clone())),
             sets: SetFeed::new(backend.clone()),
             audit: AuditEvents::new(backend.clone()),
+            connections: Connections::default(),
             handle,
             backend,
             state: state.clone(),

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use crate::app_feed::{AppFeed, Item};
 use crate::audit::AuditEvents;
 use crate::backend::{Backend, Known};
+use crate::connections::Connections;
 use crate::session::{Identity, Sessions};
 use crate::set_feed::SetFeed;
 use crate::state::State;
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) feed: Arc<AppFeed>,
     pub(crate) sets: SetFeed,
     pub(crate) audit: AuditEvents,
+    /// Which repositories can be reached.
+    pub(crate) connections: Connections,
     /// The version that clients see.
     pub(crate) version: String,
 }

@@ -23,6 +23,7 @@ mod token_fuzzing;
 mod session;
 mod replica;
 mod certificate;
+mod connections;
 mod app_feed;
 mod set_feed;
 mod call;

@@ -13,6 +13,7 @@ use crate::app_feed::AppFeed;
 use crate::audit::AuditEvents;
 use crate::backend::Backend;
 use crate::call::{Answer, Call, Shared};
+use crate::connections::Connections;
 use crate::handlers::{Access, find};
 use crate::session::{Identity, Sessions};
 use crate::set_feed::SetFeed;
@@ -39,6 +40,7 @@ impl LocalApi {
             feed: Arc::new(AppFeed::new(handle.clone())),
             sets: SetFeed::new(backend.clone()),
             audit: AuditEvents::new(backend.clone()),
+            connections: Connections::default(),
             handle,
             backend,
             state,

@@ -1,9 +1,11 @@
 //! Repositories and templates of credentials.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::stream::{self, StreamExt as _};
 use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use plumb_core::project::normalize_repo_url;
@@ -13,6 +15,10 @@ use serde_json::{Map, Value, json};
 
 use super::registration::{self, fnv1a, object};
 use crate::call::{Answer, Call};
+
+/// How many repositories are tested at a time, and how long a request waits for that.
+const TESTED_AT_ONCE: usize = 8;
+const TESTED_WITHIN: Duration = Duration::from_secs(15);
 
 /// A repository and its Secret.
 struct Found {
@@ -44,7 +50,7 @@ fn shown(repository: &Repository) -> Value {
         RepositoryKind::Helm { .. } => "helm",
         RepositoryKind::Oci => "oci",
     };
-    json!({
+    let mut shown = json!({
         "repo": repository.url,
         "type": kind,
         "name": repository.name.clone().unwrap_or_default(),
@@ -54,16 +60,52 @@ fn shown(repository: &Repository) -> Value {
         "insecureIgnoreHostKey": repository.insecure_ignore_host_key,
         "enableLfs": repository.enable_lfs,
         "enableOCI": repository.kind == RepositoryKind::Helm { oci: true },
-        // plumb connects when an Application needs the repository, and the Application tells what failed.
+        "insecureOCIForceHttp": repository.insecure_oci_force_http,
+        "forceHttpBasicAuth": repository.credentials.force_basic_auth,
+        "useAzureWorkloadIdentity": repository.credentials.use_azure_workload_identity,
+        "noProxy": repository.no_proxy.clone().unwrap_or_default(),
         "connectionState": {"status": "Unknown", "message": "not tested"},
-    })
+    });
+    if let Some(proxy) = &repository.proxy {
+        shown["proxy"] = json!(without_logins(proxy.expose()));
+    }
+    if let Some(depth) = repository.depth {
+        shown["depth"] = json!(depth);
+    }
+    if let Some(app) = &repository.credentials.github_app {
+        shown["githubAppID"] = json!(app.id);
+        shown["githubAppInstallationID"] = json!(app.installation_id.unwrap_or_default());
+        shown["githubAppEnterpriseBaseUrl"] = json!(app.enterprise_base_url.clone().unwrap_or_default());
+    }
+    shown
 }
 
 /// Repositories as they are shown, with a mark where the credentials are those of a template.
 async fn shown_all(call: &Call, found: &[Found]) -> Result<Vec<Value>, Status> {
     let templates = all(call, "repo-creds").await?.into_iter().map(|found| found.repository).collect();
     let templates = Repositories { repositories: Vec::new(), templates };
-    Ok(found.iter().map(|found| with_origin(&found.repository, &templates)).collect())
+    let mut shown: Vec<Value> =
+        found.iter().map(|found| with_origin(&found.repository, &templates)).collect();
+    let until = tokio::time::Instant::now() + TESTED_WITHIN;
+    let tests: Vec<_> = found.iter().map(|found| connection(call, found, until)).collect();
+    let states: Vec<Option<Value>> = stream::iter(tests).buffered(TESTED_AT_ONCE).collect().await;
+    for (shown, state) in shown.iter_mut().zip(states) {
+        if let Some(state) = state {
+            shown["connectionState"] = state;
+        }
+    }
+    Ok(shown)
+}
+
+/// The state of the connection to a repository; `None` if that is not known in time.
+async fn connection(call: &Call, found: &Found, until: tokio::time::Instant) -> Option<Value> {
+    let secret = &found.secret;
+    let key =
+        format!("{}/{}", secret.uid().unwrap_or_default(), secret.resource_version().unwrap_or_default());
+    let is_forced = call.flag("forceRefresh") == Some(true);
+    let leader = call.leader().ok()?;
+    let test = leader.check_repository(found.repository.clone());
+    call.shared.connections.state(&key, is_forced, until, test).await
 }
 
 fn with_origin(repository: &Repository, templates: &Repositories) -> Value {
