@@ -41,6 +41,8 @@ use crate::write_log::WriteLog;
 const PREPARE_AGAIN: Duration = Duration::from_secs(10);
 const PREPARE_LATEST: Duration = Duration::from_mins(10);
 
+/// Badges of Applications.
+const BADGE: &str = "/api/badge";
 /// How often the server looks whether it leads. This costs no request.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const TOO_MANY: &str = "too many requests; try again in a second";
@@ -230,7 +232,7 @@ impl Api {
         let leader = match called {
             Some(method) => self.leader_for(&method.path, &asked).await,
             // The leader keeps the groups that it asked for at a login.
-            None if path == "/auth/callback" => self.leader_for(path, &asked).await,
+            None if ["/auth/callback", BADGE].contains(&path) => self.leader_for(path, &asked).await,
             None if self.page.is_on() && path.starts_with("/api/") && is_page_path(&head.method, path) => {
                 self.leader_for(path, &asked).await
             }
@@ -323,8 +325,8 @@ impl Api {
         answer
     }
 
-    /// The login of a browser at the identity provider.
-    async fn answer_sso(&self, path: &str, query: &str, asked: &Asked) -> Response<AnswerBody> {
+    /// The login of a browser at the identity provider, and badges.
+    async fn answer_stranger(&self, path: &str, query: &str, asked: &Asked) -> Response<AnswerBody> {
         if let Err(status) = self.shared.state.ready().await {
             return doors::rest_error(&status);
         }
@@ -334,6 +336,10 @@ impl Api {
         let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
         match path {
             "/auth/login" => doors::begin_sso(sso, query, &cookies).await,
+            BADGE => {
+                let leader = self.shared.handle.leader();
+                doors::answer_badge(&self.shared.state, leader.as_ref(), query)
+            }
             _ => doors::end_sso(sso, query, &asked.headers, &cookies).await,
         }
     }
@@ -357,8 +363,8 @@ impl Api {
             let url = self.shared.state.setting("url");
             return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
         }
-        if *verb == Verb::GET && ["/auth/login", "/auth/callback"].contains(&path) {
-            return self.answer_sso(path, query, &asked).await;
+        if *verb == Verb::GET && ["/auth/login", "/auth/callback", BADGE].contains(&path) {
+            return self.answer_stranger(path, query, &asked).await;
         }
         if self.page.is_on() && is_page_path(verb, path) {
             return self.answer_page(verb, path, query, &asked, body).await;

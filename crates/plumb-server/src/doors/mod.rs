@@ -1,5 +1,6 @@
 //! The doors: gRPC, gRPC-Web and REST. Each turns bytes into a call and an answer into bytes.
 
+mod badge;
 mod cookie;
 mod grpc;
 mod logout;
@@ -7,6 +8,7 @@ mod rest;
 mod sso;
 mod stream;
 
+pub(crate) use badge::answer as answer_badge;
 pub(crate) use cookie::{CookieRules, renew};
 pub(crate) use grpc::{Dialect, answer as answer_grpc, error as grpc_error, unimplemented, uploaded};
 pub(crate) use logout::answer as answer_logout;
