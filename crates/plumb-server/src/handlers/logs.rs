@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
+use jiff::Timestamp;
 use plumb_api::Status;
 use plumb_engine::TreeNode;
 use plumb_kube::{ClusterClient, LogOptions};
@@ -15,7 +17,7 @@ use crate::call::{Answer, Call};
 
 /// Most pods of one request, unless `server.maxPodLogsToRender` says otherwise.
 const MOST_PODS: usize = 10;
-/// Most lines of one request that does not follow.
+/// Most lines of one request that does not follow: the newest ones.
 const MOST_LINES: usize = 100_000;
 
 /// Which lines a request wants.
@@ -23,20 +25,37 @@ struct LineFilter {
     text: String,
     is_inverted: bool,
     match_case: bool,
+    /// Lines that are younger are not wanted.
+    until: Option<Timestamp>,
 }
 
 impl LineFilter {
-    fn of(call: &Call) -> Self {
+    fn of(call: &Call) -> Result<Self, Status> {
         let filter = call.text("filter");
         let (is_inverted, text) = match filter.strip_prefix('!') {
             Some(rest) => (true, rest),
             None => (false, filter),
         };
         let match_case = call.flag("matchCase") == Some(true);
-        Self { text: if match_case { text.to_owned() } else { text.to_lowercase() }, is_inverted, match_case }
+        let text = if match_case { text.to_owned() } else { text.to_lowercase() };
+        let until = Some(call.text("untilTime")).filter(|until| !until.is_empty());
+        let until = until.map(str::parse::<Timestamp>).transpose();
+        let until =
+            until.map_err(|error| Status::invalid(format!("invalid untilTime parameter value: {error}")))?;
+        Ok(Self { text, is_inverted, match_case, until })
     }
 
-    fn wants(&self, line: &str) -> bool {
+    /// Is this line, and so is everything after it, younger than what is wanted?
+    fn is_over(&self, entry: &Value) -> bool {
+        let time = entry["timeStampStr"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+        self.until.zip(time).is_some_and(|(until, time)| time > until)
+    }
+
+    fn wants(&self, entry: &Value) -> bool {
+        !self.is_over(entry) && self.wants_text(entry["content"].as_str().unwrap_or_default())
+    }
+
+    fn wants_text(&self, line: &str) -> bool {
         if self.text.is_empty() {
             return true;
         }
@@ -62,19 +81,10 @@ pub(super) async fn pod_logs(call: Arc<Call>) -> Result<Answer, Status> {
     let away = || Status::unavailable("the cluster of the application is not connected");
     let (client, runtime) = call.leader()?.cluster_client(&app.typed()?).ok_or_else(away)?;
     let options = options(&call);
-    let filter = Arc::new(LineFilter::of(&call));
+    let filter = Arc::new(LineFilter::of(&call)?);
     let (sender, receiver) = mpsc::channel(256);
     if call.flag("follow") == Some(true) {
-        for (namespace, pod) in pods {
-            runtime.spawn(follow(
-                client.clone(),
-                namespace,
-                pod,
-                options.clone(),
-                Arc::clone(&filter),
-                sender.clone(),
-            ));
-        }
+        runtime.spawn(follow_all(client, pods, options, filter, sender));
     } else {
         runtime.spawn(read_all(client, pods, options, filter, sender));
     }
@@ -84,8 +94,8 @@ pub(super) async fn pod_logs(call: Arc<Call>) -> Result<Answer, Status> {
 fn options(call: &Call) -> LogOptions {
     let count = |field: &str| call.number(field).filter(|n| *n > 0).and_then(|n| u32::try_from(n).ok());
     let since_time = call.request.get("sinceTime").and_then(Value::as_str);
-    let since_time = since_time.and_then(|text| text.parse::<jiff::Timestamp>().ok());
-    let since_time = since_time.map(|time| jiff::Timestamp::now().as_second() - time.as_second());
+    let since_time = since_time.and_then(|text| text.parse::<Timestamp>().ok());
+    let since_time = since_time.map(|time| Timestamp::now().as_second() - time.as_second());
     LogOptions {
         container: Some(call.text("container").to_owned()).filter(|name| !name.is_empty()),
         tail_lines: count("tailLines"),
@@ -144,7 +154,7 @@ fn ancestors<'n>(node: &'n TreeNode, nodes: &'n [TreeNode]) -> Vec<&'n TreeNode>
 /// A line with its time.
 fn entry(pod: &str, line: &str) -> Value {
     let (time, content) = match line.split_once(' ') {
-        Some((time, content)) if time.parse::<jiff::Timestamp>().is_ok() => (time, content),
+        Some((time, content)) if time.parse::<Timestamp>().is_ok() => (time, content),
         _ => ("", line),
     };
     let mut entry = json!({"content": content, "timeStampStr": time, "podName": pod, "last": false});
@@ -155,6 +165,30 @@ fn entry(pod: &str, line: &str) -> Value {
 }
 
 type Sender = mpsc::Sender<Result<Arc<Item>, Status>>;
+
+/// Follows all pods until they end.
+async fn follow_all(
+    client: ClusterClient,
+    pods: Vec<(String, String)>,
+    options: LogOptions,
+    filter: Arc<LineFilter>,
+    sender: Sender,
+) {
+    let end = end(&pods);
+    let follow_one = |(namespace, pod)| {
+        follow(client.clone(), namespace, pod, options.clone(), Arc::clone(&filter), sender.clone())
+    };
+    join_all(pods.into_iter().map(follow_one)).await;
+    if let Some(end) = end {
+        send(&sender, Arc::new(Item::new(end))).await;
+    }
+}
+
+/// The last message. Without a pod there is no log, which clients must be able to tell from an empty one.
+fn end(pods: &[(String, String)]) -> Option<Value> {
+    let end = json!({"content": "", "timeStampStr": "", "podName": "", "last": true});
+    (!pods.is_empty()).then_some(end)
+}
 
 async fn follow(
     client: ClusterClient,
@@ -178,8 +212,10 @@ async fn follow(
         };
         let Ok(Some(line)) = line else { return };
         let entry = entry(&pod, &line);
-        let is_wanted = filter.wants(entry["content"].as_str().unwrap_or_default());
-        if is_wanted && !send(&sender, Arc::new(Item::new(entry))).await {
+        if filter.is_over(&entry) {
+            return;
+        }
+        if filter.wants(&entry) && !send(&sender, Arc::new(Item::new(entry))).await {
             return;
         }
     }
@@ -200,13 +236,11 @@ async fn read_all(
             Err(error) => entries.push(entry(pod, &error.to_string())),
         }
     }
-    entries.retain(|entry| filter.wants(entry["content"].as_str().unwrap_or_default()));
+    entries.retain(|entry| filter.wants(entry));
     entries.sort_by(|one, other| one["timeStampStr"].as_str().cmp(&other["timeStampStr"].as_str()));
-    entries.truncate(MOST_LINES);
-    // Without a pod there is no log, which clients must be able to tell from an empty one.
-    let end = json!({"content": "", "timeStampStr": "", "podName": "", "last": true});
-    let end = (!pods.is_empty()).then_some(end);
-    for entry in entries.into_iter().chain(end) {
+    // The newest lines are those that a user looks for.
+    entries.drain(..entries.len().saturating_sub(MOST_LINES));
+    for entry in entries.into_iter().chain(end(&pods)) {
         if !send(&sender, Arc::new(Item::new(entry))).await {
             return;
         }
@@ -225,5 +259,23 @@ mod tests {
             (Some("hello world"), Some("2026-11-15T19:00:00.5Z"))
         );
         assert_eq!(entry("p", "no time")["content"], "no time");
+    }
+
+    #[test]
+    fn lines_are_wanted_by_their_text_and_their_time() {
+        let filter = |text: &str, is_inverted: bool| LineFilter {
+            text: text.to_owned(),
+            is_inverted,
+            match_case: false,
+            until: Some("2026-11-15T19:00:00Z".parse().unwrap()),
+        };
+        let (early, late) = ("2026-11-15T18:59:59.9Z A Word", "2026-11-15T19:00:00.1Z A Word");
+        assert!(
+            filter("word", false).wants(&entry("p", early))
+                && !filter("word", true).wants(&entry("p", early))
+        );
+        assert!(filter("", false).is_over(&entry("p", late)) && !filter("", false).wants(&entry("p", late)));
+        assert!(filter("", false).wants(&entry("p", "no time")));
+        assert!(end(&[]).is_none() && end(&[("n".to_owned(), "p".to_owned())]).is_some());
     }
 }
