@@ -344,7 +344,9 @@ pub(crate) async fn sessions(
             let place = path.split('?').next().unwrap_or_default();
             said.push((format!("the answer {code} to {method} {place}"), format!("{head}{answer}")));
         }
-        let repository = json!({"repo": "https://127.0.0.1:1/x.git", "username": "a", "password": hatch()?});
+        let password = hatch()?;
+        let url = format!("https://a:{password}@127.0.0.1:1/x.git");
+        let repository = json!({"repo": url, "username": "a", "password": password});
         let config = json!({"bearerToken": hatch()?});
         let cluster = json!({"server": "https://127.0.0.1:1", "name": "x", "config": config, "bad": 1});
         let password = json!({"name": "none", "currentPassword": hatch()?, "newPassword": hatch()?});

@@ -19,7 +19,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// One request with these headers: the status, the head and the body of the answer.
+    /// One request with these headers: the status, the head and the JSON of the answer.
     pub(crate) async fn send(
         &self,
         method: &str,
@@ -27,6 +27,18 @@ impl Client {
         headers: &str,
         body: &Value,
     ) -> Result<(u16, String, Value)> {
+        let (code, head, text) = self.send_for_text(method, path, headers, body).await?;
+        Ok((code, head, serde_json::from_str(&text).unwrap_or_default()))
+    }
+
+    /// The same, for an answer that is no JSON.
+    pub(crate) async fn send_for_text(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &Value,
+    ) -> Result<(u16, String, String)> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: plumb\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n",
@@ -38,7 +50,7 @@ impl Client {
         stream.read_to_string(&mut answer).await?;
         let code = answer.split(' ').nth(1).context("no status line")?.parse()?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        Ok((code, head.to_lowercase(), serde_json::from_str(body).unwrap_or_default()))
+        Ok((code, head.to_lowercase(), body.to_owned()))
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> Result<(u16, Value)> {

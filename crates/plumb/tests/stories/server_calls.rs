@@ -137,9 +137,8 @@ async fn the_tree_has_what_is_missing_and_orphans_and_nothing_that_the_project_f
     ensure!(missing.iter().any(|node| node["name"] == "settings" && node["health"]["status"] == "Missing"));
     ensure!(missing.iter().all(|node| node.get("uid").is_none()), "nothing is live yet: {missing:?}");
     stage.place.apply(&objects::config_map("stray", &[("a", "b")])).await?;
-    let project = admin.get("projects/default").await?.1;
     let change = async |spec: &Value| {
-        let mut project = project.clone();
+        let mut project = admin.get("projects/default").await?.1;
         for (field, value) in spec.as_object().into_iter().flatten() {
             project["spec"][field] = value.clone();
         }
@@ -154,7 +153,11 @@ async fn the_tree_has_what_is_missing_and_orphans_and_nothing_that_the_project_f
     };
     let seen = async || tree().await.unwrap_or_default();
     wait::until_seen(Duration::from_secs(30), "the orphan is in the tree", &seen, has_stray).await?;
-    change(&json!({"destinations": []})).await?;
+    let refused = change(&json!({"destinations": []})).await.err().map(|error| error.to_string());
+    let refused = refused.context("an app lost its destination")?;
+    ensure!(refused.contains("1 applications destination became invalid"), "{refused}");
+    let default = objects::app_project("default");
+    stage.place.patch_as("a-story", &default, &json!({"spec": {"destinations": []}})).await?;
     let is_empty = |tree: &Value| tree["nodes"].as_array().is_none_or(Vec::is_empty) && !has_stray(tree);
     wait::until_seen(Duration::from_secs(30), "the tree is empty", seen, is_empty).await?;
     stage

@@ -212,9 +212,16 @@ async fn requests_of_earlier_attacks_are_refused() -> Result<()> {
     let (code, said) = admin.call("POST", &format!("repositories/{address}/validate"), sent).await?;
     ensure!(code != 200 && !said.to_string().contains("s3cr3t-login"), "{code} {said}");
     // Nothing of a request is part of a page (CVE-2021-23347, CVE-2022-31102, CVE-2022-24905).
+    let oidc = json!({"name": "None", "issuer": "https://127.0.0.1:1", "clientID": "x", "clientSecret": "y"});
+    stage.setting("argocd-cm", "url", "http://127.0.0.1:1").await?;
+    stage.setting("argocd-cm", "oidc.config", &oidc.to_string()).await?;
+    let page = async |path: &str| admin.send_for_text("GET", path, "", &Value::Null).await;
+    let login = async || page("/auth/login").await.map(|(code, _, _)| code).unwrap_or_default();
+    let is_on = |code: &u16| *code == 400;
+    wait::until_seen(Duration::from_secs(20), "single sign-on is configured", login, is_on).await?;
     for path in ["/auth/login?return_url=<script>x</script>", "/auth/callback?error=<script>x</script>"] {
-        let path = path.replace('<', "%3C").replace('>', "%3E");
-        let (_, head, body) = admin.send("GET", &path, "", &Value::Null).await?;
+        let (code, head, body) = page(&path.replace('<', "%3C").replace('>', "%3E")).await?;
+        ensure!(code == 400 && body.contains("the login failed"), "{path}: {code} {head} {body}");
         ensure!(!format!("{head}{body}").contains("<script>"), "{path}: {head}{body}");
     }
     // There is no terminal (CVE-2023-40025, CVE-2024-41666).
