@@ -13,8 +13,8 @@ async function ask(path: string, options: RequestInit): Promise<unknown> {
   let answer: Response;
   try {
     answer = await fetch(new URL(path, document.baseURI), options);
-  } catch {
-    throw new Refused(0, "The server cannot be reached.");
+  } catch (error) {
+    throw new Refused(0, (error as Error).name === "TimeoutError" ? "The server does not answer." : "The server cannot be reached.");
   }
   let body: any = null;
   try { body = await answer.json(); } catch { /* An answer without JSON has only its status. */ }
@@ -23,7 +23,9 @@ async function ask(path: string, options: RequestInit): Promise<unknown> {
   throw new Refused(answer.status, body?.error || body?.message || `The server answered ${answer.status}.`, body);
 }
 
-export const get = <T>(path: string) => ask(path, { headers: { accept: "application/json" } }) as Promise<T>;
+/** How long an answer may take (in milliseconds). A connection that is dead says nothing, and never ends by itself. */
+const PATIENCE = 30_000;
+export const get = <T>(path: string) => ask(path, { headers: { accept: "application/json" }, signal: AbortSignal.timeout(PATIENCE) }) as Promise<T>;
 export const own = <T>(path: string) => get<T>("api/plumb/v1/" + path);
 export const argo = <T>(path: string) => get<T>("api/v1/" + path);
 export const post = <T>(path: string, body: unknown) =>

@@ -1,7 +1,7 @@
 // One app: its state in sentences, what differs and why, the running sync, its objects, what happened.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { argo, own, query } from "./api";
-import { loadRows, mayWrite, news, rows } from "./store";
+import { cliName, loadRows, news, rows, whyNot } from "./store";
 import { clock, duration, now } from "./time";
 import type { AppObject, AppRef, Detail, Event, Finding, ObjectRef, Operation, TreeNode } from "./types";
 import { plan, planOn } from "./plan";
@@ -15,7 +15,7 @@ export function App({ app }: { app: AppRef }) {
   useEffect(() => { void loadRows(); }, []);
   void rows.version.value;
   const row = rows.all?.get(app.join("/"));
-  const loaded = useLoaded<Detail>(`${app.join("/")} ${row?.v ?? ""}`, () => own<Detail>(`apps/${app.map(encodeURIComponent).join("/")}`));
+  const loaded = useLoaded<Detail>(app.join("/"), () => own<Detail>(`apps/${app.map(encodeURIComponent).join("/")}`), row?.v);
   // Argo CD's addresses name parts of this screen in other ways.
   useEffect(() => {
     const node = place.value.params.get("node");
@@ -34,11 +34,13 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
   const counted = d.findings.filter((f) => f.counts), explained = d.findings.filter((f) => !f.counts);
   const running = d.operation?.phase === "Running" || d.operation?.phase === "Terminating";
   const tab = param("tab") || "findings";
-  const state = d.pausedUntil !== null ? "paused" : stateOf(d.sync, d.health, counted[0]?.class ?? "", d.operation?.phase);
-  const off = (verb: string) => d.can[verb] ?? (mayWrite() ? null : "There is no fresh news from the server, so nothing can be done now.");
-  useEffect(() => onKey({
+  // An object that is stuck is ill although the app is still Progressing, and what plumb cannot compare is not well.
+  const ill = d.conditions.some((c) => c.type.endsWith("Error")) || d.ill.some((o) => o.stuck || o.status === "Degraded" || o.status === "Missing");
+  const state = d.pausedUntil !== null ? "paused" : ill ? "ill" : stateOf(d.sync, d.health, counted[0]?.class ?? "", d.operation?.phase);
+  const off = (verb: string) => d.can[verb] ?? whyNot();
+  useLayoutEffect(() => onKey({
     s: () => off("sync") || plan("sync", [app]), r: () => off("refresh") || plan("refresh", [app]), z: () => off("pause") || plan("pause", [app]),
-    c: () => copy(`plumb app get ${app[1]}`, "Command copied."),
+    c: () => copy(`plumb app get ${cliName(app)}`, "Command copied."),
     n: () => focusFinding(1), p: () => focusFinding(-1),
   }));
   const choose = (next: string) => go(withParams({ tab: next === "findings" ? null : next }), true);
@@ -55,12 +57,12 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
         <Button off={off("refresh")} onClick={() => plan("refresh", [app])}>Refresh…</Button>
         {d.pausedUntil !== null ? <Button off={off("resume")} onClick={() => plan("resume", [app])}>Resume…</Button>
           : <Button off={off("pause")} onClick={() => plan("pause", [app])}>Pause…</Button>}
-        {(d.deleting || d.objects.some((o) => o.confirm)) && <Button kind="danger" off={off("confirm-deletion")} onClick={() => plan("confirm-deletion", [app])}>Confirm deletions…</Button>}
+        {(d.deleting || d.objects.some((o) => o.confirm && o.prune)) && <Button kind="danger" off={off("confirm-deletion")} onClick={() => plan("confirm-deletion", [app])}>Confirm deletions…</Button>}
         {running && <Button off={off("terminate")} onClick={() => plan("terminate", [app])}>Terminate…</Button>}
         {d.links.filter((link) => /^https?:\/\//.test(link)).slice(0, 3).map((link) => <a class="button" key={link} href={link} target="_blank" rel="noreferrer noopener">{new URL(link).host}</a>)}
         <details class="menu"><summary>More</summary><div>
-          <button onClick={() => copy(`plumb drift ${app[1]}`, "Command copied.")}>Copy: plumb drift {app[1]}</button>
-          <button onClick={() => copy(`plumb app sync ${app[1]} --dry-run`, "Command copied.")}>Copy: plumb app sync --dry-run</button>
+          <button onClick={() => copy(`plumb drift ${cliName(app)}`, "Command copied.")}>Copy: plumb drift {cliName(app)}</button>
+          <button onClick={() => copy(`plumb app sync ${cliName(app)} --dry-run`, "Command copied.")}>Copy: plumb app sync --dry-run</button>
           <button onClick={() => copy(`kubectl -n ${app[0]} get driftreport ${app[1]} -o yaml`, "Command copied.")}>Copy: kubectl get driftreport</button>
           <button onClick={() => copy(`kubectl -n ${app[0]} get application ${app[1]} -o yaml`, "Command copied.")}>Copy: kubectl get application</button>
           <button onClick={() => copy(location.href, "Link copied.")}>Copy link</button>
@@ -77,8 +79,9 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
         <header><Mark state="ill" /><span class="class">{ill.stuck ? "Stuck" : ill.status || "Not well"}</span><ObjectLink app={app} o={ill.object} /><span class="since"><Ago at={ill.since} /></span></header>
         <p class="text">{ill.message}</p>{ill.causes.length > 1 && <ol class="causes">{ill.causes.map((cause, i) => <li key={i}>{cause}</li>)}</ol>}
         <footer><span class="actions"><a class="button" href={objectUrl(app, ill.object, "events")}>Events</a><a class="button primary" href={objectUrl(app, ill.object, "logs")}>Logs</a></span></footer></article>)}
-      {counted.map((f, i) => <FindingCard key={f.class + objectName(f.object) + f.fields.join()} app={app} f={f} open={i < 5} off={off("sync")} />)}
-      {!d.ill.length && !counted.length && <div class="note calmnote"><Mark state="well" /> Nothing is wrong with this app.</div>}
+      {counted.map((f, i) => <FindingCard key={f.class + f.object.group + objectName(f.object) + f.fields.join()} app={app} f={f} v={d.v} open={i < 5} off={off("sync")} />)}
+      {!d.ill.length && !counted.length && !ill && (d.sync === "Unknown" ? <div class="note calmnote"><Mark state="unknown" /> It is not compared, so nothing is known about it.</div>
+        : d.sync === "Synced" && <div class="note calmnote"><Mark state="well" /> Nothing is wrong with this app.</div>)}
       {explained.length > 0 && <Explained app={app} findings={explained} />}
     </section><aside><h2>Timeline</h2><Timeline app={app} events={d.timeline.slice(0, 15)} off={off("rollback")} /></aside></div>}
     {tab === "sync" && (d.operation ? <OperationView app={app} op={d.operation} /> : <p class="note">No sync has run yet.</p>)}
@@ -98,10 +101,10 @@ function focusFinding(step: number) {
   next?.scrollIntoView({ block: "nearest" });
 }
 
-function FindingCard({ app, f, open, off }: { app: AppRef; f: Finding; open: boolean; off: string | null }) {
+function FindingCard({ app, f, v, open, off }: { app: AppRef; f: Finding; v: string; open: boolean; off: string | null }) {
   const [more, setMore] = useState(false);
   return <article class="card counts"><header><Mark state="counts" /><span class="class">{f.class}</span><ObjectLink app={app} o={f.object} /><span class="since"><Ago at={f.since} /></span></header>
-    {f.fields.length > 0 && open && <FieldDiff app={app} f={f} />}
+    {f.fields.length > 0 && open && <FieldDiff app={app} f={f} v={v} />}
     {f.evidence.slice(0, more ? undefined : 2).map((text, i) => <p class="text" key={i}>{text}</p>)}
     {f.fix?.text && <p class="fix"><b>Ends it:</b> {f.fix.text}</p>}
     {more && <p class="small">Rule: {f.rule}</p>}
@@ -110,7 +113,7 @@ function FindingCard({ app, f, open, off }: { app: AppRef; f: Finding; open: boo
       {(f.evidence.length > 2 || f.fix?.patch || f.rule) && <button class="quiet" onClick={() => setMore(!more)}>{more ? "Less" : "Why"}</button>}
       {f.fix?.patch && <Button onClick={() => copy(f.fix!.patch, "Patch copied.")}>Copy patch</Button>}
       <a class="button" href={objectUrl(app, f.object)}>Difference</a>
-      <button class="quiet" onClick={() => copy(`plumb app diff ${app[1]}`, "Command copied.")}>Copy command</button>
+      <button class="quiet" onClick={() => copy(`plumb app diff ${cliName(app)}`, "Command copied.")}>Copy command</button>
       {f.class === "Orphan" ? <a class="button" href={objectUrl(app, f.object, "users")}>Used by</a> : <Button off={off} onClick={() => planOn("sync", app, [f.object])}>{f.class === "Unadopted" ? "Adopt: plan" : "Sync this: plan"}</Button>}</span></footer>
   </article>;
 }
@@ -120,8 +123,8 @@ export function managed(app: AppRef, o: ObjectRef) {
     .then((answer) => { const item = answer.items?.[0]; return { git: item ? JSON.parse(item.targetState) : null, live: item ? JSON.parse(item.liveState) : null }; });
 }
 
-function FieldDiff({ app, f }: { app: AppRef; f: Finding }) {
-  const pair = useLoaded(objectName(f.object) + f.since, () => managed(app, f.object));
+function FieldDiff({ app, f, v }: { app: AppRef; f: Finding; v: string }) {
+  const pair = useLoaded(f.object.group + objectName(f.object), () => managed(app, f.object), v);
   if (!pair.value) return <div class="fielddiff"><code>{f.fields[0]}</code></div>;
   const { git, live } = pair.value;
   return <div class="fielddiff">{f.fields.slice(0, 6).map((field) => <div key={field}><code class="path">{field}</code>
@@ -139,7 +142,7 @@ function Explained({ app, findings }: { app: AppRef; findings: Finding[] }) {
 export function Timeline({ app, events, off }: { app: AppRef; events: Event[]; off?: string | null }) {
   if (!events.length) return <p class="note">Nothing is known yet.</p>;
   const mark = (e: Event): State => e.state === "bad" ? "ill" : e.state === "counts" ? "counts" : e.state === "explained" ? "explained" : e.state === "paused" ? "paused" : e.state === "busy" ? "busy" : "well";
-  return <ol class="timeline">{events.map((e, i) => <li key={i}><Mark state={mark(e)} /><div><span class="when">{e.at !== null && clock(e.at)}</span> {e.object ? <a class="object" href={objectUrl(app, e.object)}>{e.text}</a> : e.text} {e.actor && <span class="by">{e.actor}</span>}
+  return <ol class="timeline">{events.map((e, i) => <li key={i}><Mark state={mark(e)} /><div><span class="when">{e.at !== null && clock(e.at)}</span> {e.object ? <a class="object" href={objectUrl(app, e.object)}>{e.text}</a> : e.text} {e.state === "explained" && <span class="tag">explained</span>} {e.actor && <span class="by">{e.actor}</span>}
     {e.id !== undefined && off !== undefined && i > 0 && <Button kind="quiet" off={off} label={`Roll back to ${e.revision}`} onClick={() => plan("rollback", [app], { id: e.id })}>Roll back…</Button>}</div></li>)}</ol>;
 }
 
@@ -163,8 +166,8 @@ function OperationView({ app, op, brief }: { app: AppRef; op: Operation; brief?:
     <ol class="waves">{groups.map((g) => {
       const worst = g.entries.some((e) => ofEntry(e) === "ill") ? "ill" : g.entries.some((e) => ofEntry(e) === "busy") ? "busy" : "well";
       const shown = brief ? g.entries.filter((e) => ofEntry(e) !== "well") : g.entries.slice(0, 500);
-      return <li key={g.phase + g.wave} class={worst}><h3><Mark state={worst} /> {g.phase}{g.phase === "Sync" && ` wave ${g.wave}`} <span class="count">{g.entries.length}</span></h3>
-        <ul>{shown.map((e) => <li key={e.phase + objectName(e)}><Mark state={ofEntry(e)} /> <ObjectLink app={app} o={e} /> {e.hook && <span class="tag">{e.hook}</span>} <span class="small">{e.message}</span></li>)}</ul></li>;
+      return <li key={g.phase + g.wave} class={worst}><h3><Mark state={worst} /> {g.phase}{g.phase === "Sync" && ` wave ${g.wave}`} <span class="count">{g.entries.length} {worst === "ill" ? "failed" : worst === "busy" ? "running" : "done"}</span></h3>
+        <ul>{shown.map((e) => <li key={e.phase + e.group + objectName(e)}><Mark state={ofEntry(e)} /> <ObjectLink app={app} o={e} /> {e.hook && <span class="tag">{e.hook}</span>} <span class="small">{e.status || e.state || (running ? "Running" : "")}{e.message && `: ${e.message}`}</span></li>)}</ul></li>;
     })}</ol></section>;
 }
 
@@ -202,13 +205,13 @@ function build(objects: AppObject[], nodes: TreeNode[], findings: Finding[]): No
   return top;
 }
 
-type TreeLine = { node: Node; depth: number } | { fold: string; nodes: Node[]; depth: number };
+type TreeLine = { node: Node; depth: number; open: boolean } | { fold: string; nodes: Node[]; depth: number };
 function Objects({ app, d }: { app: AppRef; d: Detail }) {
-  const tree = useLoaded<{ nodes?: TreeNode[] }>(d.v, () => argo(`applications/${encodeURIComponent(app[1])}/resource-tree?${query({ appNamespace: app[0] })}`));
+  const tree = useLoaded<{ nodes?: TreeNode[] }>(app.join("/"), () => argo(`applications/${encodeURIComponent(app[1])}/resource-tree?${query({ appNamespace: app[0] })}`), d.v);
   const [open, setOpen] = useState<Set<string>>(new Set());
   const [chosen, setChosen] = useState<Map<string, ObjectRef>>(new Map());
   const [text, setText] = useState("");
-  const refusal = d.can.sync ?? (mayWrite() ? null : "There is no fresh news, or this page is read-only.");
+  const refusal = d.can.sync ?? whyNot();
   const own = useMemo(() => new Set(d.objects.map((o) => `${o.group}/${o.kind}/${o.namespace}/${o.name}`)), [d]);
   const pick = (n: Node) => setChosen((old) => { const next = new Map(old); if (!next.delete(n.id)) next.set(n.id, { group: n.group, kind: n.kind, namespace: n.namespace, name: n.name }); return next; });
   void news.value;
@@ -220,11 +223,11 @@ function Objects({ app, d }: { app: AppRef; d: Detail }) {
     const put = (list: Node[], depth: number, parent: string) => {
       const shown = text ? list.filter(matches) : list;
       const loud = text ? shown : shown.filter(trouble), calm = text ? [] : shown.filter((n) => !trouble(n));
-      for (const node of loud) { out.push({ node, depth }); if (node.kids.length && (trouble(node) !== open.has(node.id) || text)) put(node.kids, depth + 1, node.id); }
+      for (const node of loud) { const isOpen = !!text || trouble(node) !== open.has(node.id); out.push({ node, depth, open: isOpen }); if (node.kids.length && isOpen) put(node.kids, depth + 1, node.id); }
       if (!calm.length) return;
       const fold = parent + "*";
       if (calm.length > 1 || loud.length) out.push({ fold, nodes: calm, depth });
-      if (calm.length === 1 && !loud.length || open.has(fold)) for (const node of calm) { out.push({ node, depth: depth + (calm.length > 1 || loud.length ? 1 : 0) }); if (open.has(node.id)) put(node.kids, depth + 2, node.id); }
+      if (calm.length === 1 && !loud.length || open.has(fold)) for (const node of calm) { const isOpen = open.has(node.id); out.push({ node, depth: depth + (calm.length > 1 || loud.length ? 1 : 0), open: isOpen }); if (isOpen) put(node.kids, depth + 2, node.id); }
     };
     put(top, 0, "");
     return out;
@@ -240,9 +243,9 @@ function Objects({ app, d }: { app: AppRef; d: Detail }) {
       }
       const n = line.node;
       return <div class="trow" role="listitem" key={n.id} style={{ paddingLeft: `${line.depth * 22 + 8}px` }}>
-        {n.kids.length ? <button class="twist" aria-label={`What ${n.name} owns`} onClick={() => flip(n.id)}>▸</button> : <span class="twist" />}
+        {n.kids.length ? <button class="twist" aria-label={`What ${n.name} owns`} aria-expanded={line.open} onClick={() => flip(n.id)}>{line.open ? "▾" : "▸"}</button> : <span class="twist" />}
         {own.has(n.id) && <input type="checkbox" checked={chosen.has(n.id)} onChange={() => pick(n)} aria-label={`Select ${n.kind} ${n.name}`} />}<Mark state={n.state} /><a class="object" href={objectUrl(app, n)}><span class="kind">{n.kind}</span> {n.namespace && n.namespace !== d.dest ? n.namespace + "/" : ""}{n.name}</a>
-        <span class="tstate">{n.prune ? "left Git" : n.sync === "OutOfSync" ? "OutOfSync" : ""} {n.health && n.health !== "Healthy" ? n.health : ""} <span class="muted">{n.state === "ill" ? n.message : n.kids.length ? `${n.kids.length} below` : ""}</span></span></div>;
+        <span class="tstate">{n.prune ? "left Git" : n.sync === "OutOfSync" ? "OutOfSync" : ""} {n.health && n.health !== "Healthy" ? n.health : ""} <span class="muted">{n.state === "well" ? (n.health || (n.sync ? "in sync" : "exists")) + " " : ""}{n.state === "ill" ? n.message : n.kids.length ? `${n.kids.length} below` : ""}</span></span></div>;
     }} />
     {chosen.size > 0 && <div class="selection" role="region" aria-label="Selection"><b>{chosen.size} selected</b><Button off={refusal} onClick={() => planOn("sync", app, [...chosen.values()])}>Sync these: plan</Button><button class="quiet" onClick={() => setChosen(new Map())}>Clear</button></div>}
     {!lines.length && <p class="note">{text ? "No object matches." : "It has no objects yet."}</p>}</section>;

@@ -1,7 +1,7 @@
 // All apps: one language to filter, rows that exist only while they are seen.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { compile, fromArgo, isIll, isWrong } from "./query";
-import { loadRows, mayWrite, rows } from "./store";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { argoNames, compile, fromArgo, isIll, isWrong } from "./query";
+import { loadRows, reloadRows, rows, whyNot } from "./store";
 import { now } from "./time";
 import type { AppRef, Row } from "./types";
 import { plan } from "./plan";
@@ -21,6 +21,8 @@ const groups: Record<string, (row: Row) => string> = {
   class: (row) => row.class || (isWrong(row) ? "wrong" : "Fine"), project: (row) => row.project, cluster: (row) => row.cluster, namespace: (row) => row.dest,
 };
 type Line = { head: string; count: number } | { row: Row };
+/** Argo CD's parameters become words of the filter as soon as somebody changes it. */
+const noArgo = Object.fromEntries(argoNames.map((name) => [name, null]));
 const chips: [string, string][] = [["is:wrong", "Wrong"], ["is:ill", "Not well"], ["is:drifted", "Drifted"], ["is:syncing", "Syncing"], ["is:paused", "Paused"], ["is:manual", "By hand"]];
 
 export function Apps() {
@@ -30,7 +32,8 @@ export function Apps() {
   const [cursor, setCursor] = useState(-1);
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => { void loadRows(); }, []);
-  useEffect(() => { if (param("q") !== "" && param("q") !== q) setQ(param("q")); }, [place.value]);
+  // The address is the state: a link or the way back changes the filter, too.
+  useEffect(() => { if (given !== q) setQ(given); }, [place.value]);
   const sort = param("sort") || "gravest", group = param("group");
   const compiled = useMemo(() => compile(q), [q]);
   void rows.version.value;
@@ -47,7 +50,7 @@ export function Apps() {
     for (const row of found) { const key = by(row); const part = parts.get(key); if (part) part.push(row); else parts.set(key, [row]); }
     return [...parts].flatMap(([head, list]): Line[] => [{ head, count: list.length }, ...list.map((row) => ({ row }))]);
   }, [found, group]);
-  const search = (text: string) => { setQ(text); setCursor(-1); settle({ q: text, proj: null, sync: null, health: null, search: null }); };
+  const search = (text: string) => { setQ(text); setCursor(-1); settle({ ...noArgo, q: text }); };
   const toggle = (key: string) => setChosen((old) => { const next = new Set(old); if (!next.delete(key)) next.add(key); return next; });
   const move = (step: number) => {
     let at = cursor + step;
@@ -55,7 +58,7 @@ export function Apps() {
     if (lines[at]) setCursor(at);
   };
   const current = () => { const line = lines[cursor]; return line && "row" in line ? line.row : null; };
-  useEffect(() => onKey({
+  useLayoutEffect(() => onKey({
     "/": () => field.current?.focus(), j: () => move(1), k: () => move(-1),
     x: () => { const row = current(); if (row) toggle(row.key); },
     Enter: () => { const row = current(); if (row) go(appUrl([row.ns, row.name])); },
@@ -67,7 +70,7 @@ export function Apps() {
     return keys.map((key) => rows.all?.get(key)).filter((row): row is Row => !!row).map((row) => [row.ns, row.name]);
   };
   const act = (verb: string) => { const apps = targets(); if (apps.length && apps.length <= 50) plan(verb, apps); };
-  const many = chosen.size > 50 ? "At most 50 apps at a time." : mayWrite() ? null : "There is no fresh news, or this page is read-only.";
+  const many = chosen.size > 50 ? "At most 50 apps at a time." : whyNot();
   const narrow = innerWidth < 700;
   return <div class="apps">
     <div class="toolbar">
@@ -84,7 +87,7 @@ export function Apps() {
       return <button key={word} class="chip" aria-pressed={on} onClick={() => search(on ? q.split(/\s+/).filter((w) => w !== word).join(" ") : `${q} ${word}`.trim())}>{name}</button>;
     })}<button class="quiet" onClick={() => copy(location.href, "Link copied.")}>Copy link</button></div>
     {compiled.unknown.length > 0 && <p class="note bad">Not understood: {compiled.unknown.join(" ")}</p>}
-    {rows.error.value && <p class="note bad" role="alert">{rows.error.value}</p>}
+    {rows.error.value && <div class="note bad" role="alert"><p>{rows.error.value}{rows.all && " What you see is older."}</p><button onClick={() => void reloadRows()}>Try again</button></div>}
     {!rows.all && !rows.error.value && <p class="note loading" role="status">Loading…</p>}
     {rows.all && !found.length && <p class="note">{rows.all.size ? "No app matches." : "There are no apps that you may see."}</p>}
     <VList count={lines.length} height={narrow ? 60 : 38} show={cursor} label="Apps" row={(i) => {
@@ -99,14 +102,19 @@ export function Apps() {
 }
 
 function AppRow({ row, on, here, toggle }: { row: Row; on: boolean; here: boolean; toggle: (key: string) => void }) {
-  const state = (row.paused ?? 0) > now.peek() ? "paused" : stateOf(row.sync, row.health, row.class, row.op);
-  const drift = row.counted > 0 ? `${row.counted} ${row.class}` : row.class || (row.explained > 0 ? `${row.explained} explained` : innerWidth < 700 ? row.health : "");
+  const paused = (row.paused ?? 0) > now.peek();
+  const state = paused ? "paused" : stateOf(row.sync, row.health, row.class, row.op);
+  const health = row.op === "Running" ? "Syncing" : row.health;
+  // What the shape says is said in words, too. A phone has no column for the health.
+  const words = [paused ? "Paused" : "", row.counted > 0 ? `${row.counted} ${row.class}` : row.class || (row.explained > 0 ? `${row.explained} explained` : ""),
+    innerWidth < 700 && (health !== "Healthy" || !row.class && !row.explained && !paused) && health !== row.class ? health : "", row.sync === "Unknown" && !row.class ? "not compared" : ""];
+  const drift = words.filter(Boolean).join(", ");
   return <div class={`row${here ? " here" : ""}${on ? " on" : ""}`} role="listitem">
     <input type="checkbox" checked={on} onChange={() => toggle(row.key)} aria-label={`Select ${row.name}`} />
     <Mark state={state} />
     <a class="name" href={appUrl([row.ns, row.name])}>{row.name}</a>
     <span class={`drift ${row.class ? state : "muted"}`}>{drift}</span>
-    <span class={`health ${row.health}`}>{row.op === "Running" ? "Syncing" : row.health}</span>
+    <span class={`health ${row.health}`}>{health}</span>
     <span class="actor">{row.actor}</span>
     <span class="since"><For at={row.since} /></span>
     <span class="project">{row.project}</span>

@@ -8,7 +8,10 @@ type Keys = Record<string, () => void>;
 const layers: Keys[] = [];
 let first = "";
 
-/** Listens to keys until the returned function is called. The latest listener is asked first. */
+/**
+ * Listens to keys until the returned function is called. The latest listener is asked first. A screen listens in a layout
+ * effect: what is drawn and what a key does are of the same moment.
+ */
 export function onKey(keys: Keys): () => void {
   layers.unshift(keys);
   return () => { const at = layers.indexOf(keys); if (at >= 0) layers.splice(at, 1); };

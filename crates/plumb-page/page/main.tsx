@@ -1,6 +1,6 @@
 // The frame: navigation, freshness, the screen that the address names, and what lies over it.
 import { render, Component, type ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Refused, loggedOut, own } from "./api";
 import { Activity, Doctor, Orphans, Settings, Undo } from "./lists";
@@ -10,7 +10,7 @@ import { Home } from "./home";
 import { Login } from "./login";
 import { ObjectScreen } from "./object";
 import { PlanSheet, plan } from "./plan";
-import { broken, home, isStale, loadRows, me, news, rows, start, toast } from "./store";
+import { broken, home, isStale, loadRows, me, news, rows, start, toast, trouble } from "./store";
 import { clock, duration, now } from "./time";
 import type { AppRef } from "./types";
 import { Sheet, copy, useLoaded } from "./ui";
@@ -64,15 +64,18 @@ function Fresh() {
   void now.value;
   const stale = isStale();
   const ago = news.value ? Math.max(0, Math.floor((Date.now() - news.value) / 1000)) : 0;
-  useEffect(() => { document.documentElement.classList.toggle("stale", stale); }, [stale]);
   return <span class={`fresh${stale ? " bad" : ""}`} role="status" aria-live="off">{stale ? `No news for ${duration(ago)}` : `news ${ago} s ago`} <time>{clock(now.value)}</time></span>;
 }
 
+const loginUrl = () => `login?return_url=${encodeURIComponent(location.href)}`;
+
 function Banner() {
   void now.value;
-  if (loggedOut.value) return <div class="banner" role="alert">You are logged out. What you see is old. <a href={`login?return_url=${encodeURIComponent(location.href)}`}>Log in again</a></div>;
+  if (loggedOut.value) return <div class="banner" role="alert">You are logged out. What you see is old. <a href={loginUrl()}>Log in again</a></div>;
   const b = broken.value;
   if (b && Date.now() - news.value > 3000) return <div class="banner" role="alert">{b.why} Trying again in {Math.max(0, Math.ceil((b.again - Date.now()) / 1000))} s. No news since {clock(Math.floor(news.value / 1000))}.</div>;
+  const t = trouble.value;
+  if (t) return <div class="banner" role="alert">{t.text} Since {clock(t.since)}: what is wrong may be old, or missing.</div>;
   if (me.value?.banner) return <div class="banner info">{me.value.banner}</div>;
   return null;
 }
@@ -88,7 +91,7 @@ function Palette() {
   const found = useMemo(() => {
     const out: { name: string; hint: string; run: () => void }[] = [];
     const lower = text.trim().toLowerCase();
-    const verb = /^(sync|refresh|pause|resume|terminate|delete|restart)\s+(\S*)(?:\s+(\d+)(m|h))?$/.exec(lower);
+    const verb = /^(sync|refresh|pause|resume|terminate|delete)\s+(\S*)(?:\s+(\d+)(m|h))?$/.exec(lower);
     for (const row of rows.all?.values() ?? []) {
       if (out.length >= 12) break;
       const name = verb ? verb[2]! : lower;
@@ -117,8 +120,16 @@ function Help() {
   return <Sheet title="Keys" close={() => { over.value = ""; }}><dl class="keys">{help.map(([keys, what]) => <><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></>)}</dl><p class="small">They can be switched off under <a href="settings">Settings</a>.</p></Sheet>;
 }
 
+/** Marks everything that is shown as old, on all screens. It is no part of the frame, which need not be drawn every second. */
+function Staleness() {
+  void now.value;
+  const stale = isStale();
+  useEffect(() => { document.documentElement.classList.toggle("stale", stale); }, [stale]);
+  return null;
+}
+
 function Frame() {
-  useEffect(() => onKey({
+  useLayoutEffect(() => onKey({
     "Ctrl-K": () => { over.value = "palette"; }, "?": () => { over.value = "keys"; }, "/": () => { over.value = "palette"; },
     y: () => copy(location.href, "Link copied."),
     ...Object.fromEntries(screens.map(([, path, key]) => [`g ${key}`, () => go(path)])),
@@ -126,29 +137,34 @@ function Frame() {
   const [first = ""] = place.value.parts;
   const wall = first === "" && place.value.params.has("wall");
   const things = home.value?.things ?? 0;
-  if (startError.value) return <main class="login"><div class="note bad" role="alert"><h1>plumb</h1><p>{startError.value}</p><button onClick={boot}>Try again</button></div></main>;
-  if (first === "login" && (loggedOut.value || !me.value)) return <Login />;
+  if (startError.value) return <main class="login"><div class="note bad" role="alert"><h1>plumb</h1><p>{startError.value} It is tried again every 5 seconds.</p></div></main>;
+  // Whoever is not logged in may see something, and may still log in.
+  if (first === "login" && (loggedOut.value || !me.value?.user)) return <Login />;
   if (!me.value) return loggedOut.value ? <Login /> : <p class="note loading" role="status">Loading…</p>;
-  if (wall) return <><Banner /><main id="main"><Boundary><Home /></Boundary></main></>;
+  if (wall) return <><Staleness /><p class="wallclock"><Fresh /></p><Banner /><main id="main"><Boundary><Home /></Boundary></main></>;
   const link = ([name, path]: [string, string, string]) => <a key={path} href={path || "."} aria-current={first === path ? "page" : undefined}>{name}{name === "Home" && things > 0 && <span class="badge">{things}</span>}</a>;
   return <>
+    <Staleness />
     <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the content</a>
     <header class="top"><a class="brand" href=".">plumb</a><nav aria-label="Screens" class="wide">{screens.slice(0, 5).map(link)}<a href="settings" aria-current={first === "settings" ? "page" : undefined}>Settings</a></nav>
       <button class="finder" onClick={() => { over.value = "palette"; }}>Find or do <kbd>Ctrl-K</kbd></button><Fresh />
-      <span class="me">{me.value.user || "anonymous"}{me.value.readOnly && <span class="tag">read-only</span>} {me.value.user && <a href="auth/logout" data-leave>Log out</a>}</span></header>
+      <span class="me"><span class="who">{me.value.user || "anonymous"}</span>{me.value.readOnly && <span class="tag">read-only</span>} {me.value.user ? <a href="auth/logout" data-leave>Log out</a> : <a href={loginUrl()}>Log in</a>}</span></header>
     <Banner />
     <main id="main" tabIndex={-1}><Boundary key={place.value.parts.join("/")}><Screen /></Boundary></main>
     <nav class="bottom" aria-label="Screens on a phone">{screens.slice(0, 2).map(link)}<button onClick={() => { over.value = "palette"; }}>Find</button><a href="activity" aria-current={first === "activity" ? "page" : undefined}>Lately</a><button aria-expanded={over.value === "menu"} onClick={() => { over.value = "menu"; }}>More</button></nav>
     {over.value === "palette" && <Palette />}{over.value === "keys" && <Help />}
-    {over.value === "menu" && <Sheet title="More" close={() => { over.value = ""; }}><div class="menulist" onClick={() => { over.value = ""; }}>{screens.slice(2).map(link)}{me.value.user && <a href="auth/logout" data-leave>Log out {me.value.user}</a>}</div></Sheet>}
+    {over.value === "menu" && <Sheet title="More" close={() => { over.value = ""; }}><div class="menulist" onClick={() => { over.value = ""; }}>{screens.slice(2).map(link)}{me.value.user ? <a href="auth/logout" data-leave>Log out {me.value.user}</a> : <a href={loginUrl()}>Log in</a>}</div></Sheet>}
     <PlanSheet />
     <div class="toasts" role="status">{toast.value && <div class="toast">{toast.value.text}{toast.value.action && <button onClick={() => { const action = toast.value!.action!; toast.value = null; action.run(); }}>{toast.value.action.name}</button>}</div>}</div>
   </>;
 }
 
 async function boot() {
-  startError.value = "";
-  try { await start(); } catch (error) { if (!(error instanceof Refused && error.status === 401)) startError.value = (error as Error).message; }
+  try { await start(); startError.value = ""; } catch (error) {
+    if (error instanceof Refused && error.status === 401) { startError.value = ""; return; }
+    startError.value = (error as Error).message;
+    setTimeout(() => { if (startError.value) void boot(); }, 5000);
+  }
 }
 void boot();
 render(<Frame />, document.getElementById("page")!);

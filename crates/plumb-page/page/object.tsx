@@ -1,7 +1,7 @@
 // One object: how it differs and who owns each field, live, Git, events, logs.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refused, argo, own, query } from "./api";
-import { mayWrite } from "./store";
+import { cliName, loadRows, rows, whyNot } from "./store";
 import { clock } from "./time";
 import type { AppRef, Detail, ObjectRef, TreeNode, Users } from "./types";
 import { managed } from "./app";
@@ -17,14 +17,17 @@ const withPods = new Set([...restarts, "ReplicaSet", "Pod", "Job", "Rollout"]);
 
 export function ObjectScreen({ app, o }: { app: AppRef; o: ObjectRef }) {
   const tab = param("tab") || "diff";
-  const detail = useLoaded<Detail>(app.join("/"), () => own<Detail>(`apps/${app.map(encodeURIComponent).join("/")}`));
-  const pair = useLoaded(objectName(o), () => managed(app, o));
-  const whole = useLoaded(objectName(o), () => argo<{ manifest: string }>(`applications/${encodeURIComponent(app[1])}/resource?${query({ appNamespace: app[0], namespace: o.namespace, resourceName: o.name, kind: o.kind, group: o.group, version: "v1" })}`).then((a) => JSON.parse(a.manifest)));
+  useEffect(() => { void loadRows(); }, []);
+  void rows.version.value;
+  const v = rows.all?.get(app.join("/"))?.v ?? "";
+  const detail = useLoaded<Detail>(app.join("/"), () => own<Detail>(`apps/${app.map(encodeURIComponent).join("/")}`), v);
+  const pair = useLoaded(objectName(o), () => managed(app, o), v);
+  const whole = useLoaded(objectName(o), () => argo<{ manifest: string }>(`applications/${encodeURIComponent(app[1])}/resource?${query({ appNamespace: app[0], namespace: o.namespace, resourceName: o.name, kind: o.kind, group: o.group, version: "v1" })}`).then((a) => JSON.parse(a.manifest)), v);
   const findings = (detail.value?.findings ?? []).filter((f) => objectName(f.object) === objectName(o) && f.object.group === o.group);
-  const off = (verb: string) => detail.value?.can[verb] ?? (mayWrite() ? null : "There is no fresh news, or this page is read-only.");
-  const known = detail.value?.objects.find((x) => objectName(x) === objectName(o));
+  const off = (verb: string) => detail.value?.can[verb] ?? whyNot();
+  const known = detail.value?.objects.find((x) => objectName(x) === objectName(o) && x.group === o.group);
   const choose = (next: string) => go(withParams({ tab: next === "diff" ? null : next, container: null }), true);
-  useEffect(() => onKey({ d: () => choose("diff"), l: () => choose("logs"), Escape: () => go(appUrl(app)), c: () => copy(kubectl(o, "get", "-o yaml"), "Command copied.") }));
+  useLayoutEffect(() => onKey({ d: () => choose("diff"), l: () => choose("logs"), Escape: () => go(appUrl(app)), c: () => copy(kubectl(o, "get", "-o yaml"), "Command copied.") }));
   const counted = findings.filter((f) => f.counts);
   const tabs: [string, string][] = [["diff", "Difference"], ["live", "Live"], ["git", "Git"], ["events", "Events"]];
   if (withPods.has(o.kind)) tabs.push(["logs", "Logs"]);
@@ -54,7 +57,7 @@ export function ObjectScreen({ app, o }: { app: AppRef; o: ObjectRef }) {
   </div>;
 }
 
-const diffCommand = (app: AppRef) => `plumb app diff ${app[1]}`;
+const diffCommand = (app: AppRef) => `plumb app diff ${cliName(app)}`;
 const kubectl = (o: ObjectRef, verb: string, rest: string) => `kubectl ${o.namespace ? `-n ${o.namespace} ` : ""}${verb} ${verb === "logs" && o.kind === "Pod" ? "" : o.kind.toLowerCase() + (o.group ? "." + o.group : "") + "/"}${o.name}${rest ? " " + rest : ""}`;
 function withoutManaged(object: any) { const copied = structuredClone(object); delete copied?.metadata?.managedFields; return copied; }
 
@@ -99,7 +102,7 @@ function Difference({ git, live, whole, fields }: { git: any; live: any; whole: 
 function Events({ app, o }: { app: AppRef; o: ObjectRef }) {
   const events = useLoaded(objectName(o), async () => {
     const tree = await argo<{ nodes?: TreeNode[] }>(`applications/${encodeURIComponent(app[1])}/resource-tree?${query({ appNamespace: app[0] })}`);
-    const node = tree.nodes?.find((n) => n.kind === o.kind && n.name === o.name && (n.namespace ?? "") === o.namespace);
+    const node = tree.nodes?.find((n) => n.kind === o.kind && n.name === o.name && (n.namespace ?? "") === o.namespace && (n.group ?? "") === o.group);
     if (!node) throw new Refused(404, "The cluster does not have this object, so there are no events.");
     const answer = await argo<{ items?: any[] }>(`applications/${encodeURIComponent(app[1])}/events?${query({ appNamespace: app[0], resourceUID: node.uid, resourceName: o.name, resourceNamespace: o.namespace })}`);
     return (answer.items ?? []).sort((a, b) => String(b.lastTimestamp ?? b.eventTime).localeCompare(String(a.lastTimestamp ?? a.eventTime)));

@@ -75,6 +75,8 @@ export function compile(q: string): { test: Test; unknown: string[] } {
   return { test: (row, now) => tests.every((each) => each(row, now)), unknown };
 }
 
+/** The names of Argo CD's parameters of the list. */
+export const argoNames = ["proj", "sync", "health", "cluster", "namespace", "labels", "repo", "targetRevision", "operation", "autoSync", "search"];
 /** Argo CD's parameters of the list, as a query. */
 export function fromArgo(params: URLSearchParams): string {
   const words: string[] = [];

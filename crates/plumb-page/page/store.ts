@@ -16,6 +16,12 @@ export const rows = { all: null as Map<string, Row> | null, version: signal(0), 
 export const news = signal(0);
 /** Why there is no stream, and when the next attempt is. */
 export const broken = signal<{ why: string; again: number } | null>(null);
+/**
+ * Counts changes of any app, at most one every two seconds. What is made from all apps is loaded again when it grows.
+ */
+export const changes = signal(0);
+/** Why the server does not know everything, and since when. */
+export const trouble = signal<Home["trouble"]>(null);
 /** A sentence for a moment, perhaps with something to do. */
 export const toast = signal<{ text: string; action?: { name: string; run: () => void } } | null>(null);
 
@@ -24,11 +30,22 @@ let columns: string[] = [];
 let stream: EventSource | null = null;
 let token = "";
 let failures = 0;
+/** When the stream was opened. */
+let opened = 0;
+/** True while nobody sees the page and its stream is closed. */
+let rests = false;
+/** True once a screen needed all apps. */
+let wanted = false;
 let waiting: ReturnType<typeof setTimeout> | undefined;
 let pending: { rows: unknown[][]; gone: [string, string][] }[] | null = null;
 
-export const isStale = () => loggedOut.value || broken.value !== null || (news.value > 0 && Date.now() - news.value > 12_000 && now.value > 0);
-export const mayWrite = () => !isStale() && !loggedOut.value && me.value?.readOnly === false;
+/** What is older than this (in milliseconds) is not shown as if it were so now. */
+const OLD = 12_000;
+export const isStale = () => loggedOut.value || broken.value !== null || (news.value > 0 && Date.now() - news.value > OLD && now.value > 0);
+/** Why nothing can be done now. A read-only page still shows plans, for their commands. */
+export const whyNot = () => isStale() ? "There is no fresh news from the server, so nothing can be done now." : null;
+/** What users of a command write for an app. */
+export const cliName = (app: readonly [string, string]) => app[0] === "argocd" ? app[1] : `${app[0]}/${app[1]}`;
 
 export function say(text: string, action?: { name: string; run: () => void }) {
   const shown = { text, action };
@@ -52,6 +69,13 @@ function apply(change: { rows: unknown[][]; gone: [string, string][] }) {
   orderSoon();
 }
 
+let changeTimer: ReturnType<typeof setTimeout> | undefined;
+/** Something changed: what depends on all apps is loaded again, soon. */
+export function changed(after = 2000) {
+  if (after === 0) { clearTimeout(changeTimer); changeTimer = undefined; changes.value++; return; }
+  changeTimer ??= setTimeout(() => { changeTimer = undefined; changes.value++; }, after);
+}
+
 let orderTimer: ReturnType<typeof setTimeout> | undefined, scrolled = 0;
 addEventListener("scroll", () => { scrolled = Date.now(); }, { passive: true });
 function orderSoon() {
@@ -63,10 +87,11 @@ function orderSoon() {
 
 /** Loads all apps, once. */
 export async function loadRows() {
+  wanted = true;
   if (rows.all || pending) return;
   await reloadRows();
 }
-async function reloadRows() {
+export async function reloadRows() {
   // Changes that arrive while the snapshot is on its way are newer than it.
   pending = [];
   try {
@@ -86,6 +111,8 @@ async function reloadRows() {
   } finally { pending = null; }
 }
 
+/** Home has times and lengths that no event announces, such as a sync that hangs. It is asked for again after this. */
+const HOME_OLD = 30_000;
 let homeAsked = 0, homeTimer: ReturnType<typeof setTimeout> | undefined;
 export async function loadHome() {
   clearTimeout(homeTimer);
@@ -97,10 +124,11 @@ export async function loadHome() {
       home.value = answer;
       homeError.value = "";
       news.value = Date.now();
+      trouble.value = answer.trouble ?? null;
       if (answer.me) { me.value = answer.me; noteServerTime(answer.me.now); }
     });
     if (!token) token = answer.token;
-    document.title = answer.things ? `${answer.things} wrong · plumb` : "All is well · plumb";
+    document.title = answer.things ? `${answer.things} wrong · plumb` : answer.apps > answer.unknown && !answer.trouble ? "All is well · plumb" : "plumb";
     icon(answer.things > 0);
   } catch (error) { homeError.value = (error as Error).message; throw error; }
 }
@@ -119,31 +147,52 @@ function icon(wrong: boolean) {
 
 /** Follows changes. A tab that nobody sees closes its stream after a while: browsers allow six connections. */
 export function follow() {
-  stream?.close();
-  clearTimeout(waiting);
+  stop();
+  rests = false;
   const source = new EventSource(new URL(`api/plumb/v1/stream?from=${encodeURIComponent(token)}`, document.baseURI));
   stream = source;
+  opened = Date.now();
   const heard = (event: MessageEvent) => {
     if (event.lastEventId) token = event.lastEventId;
     failures = 0;
     batch(() => { news.value = Date.now(); broken.value = null; });
+    if (wanted && !rows.all && !pending) void reloadRows();
   };
-  source.addEventListener("beat", (event) => { heard(event); noteServerTime(JSON.parse(event.data).now); });
+  source.addEventListener("beat", (event) => {
+    heard(event);
+    const beat = JSON.parse(event.data);
+    noteServerTime(beat.now);
+    trouble.value = beat.trouble ?? null;
+    if (Date.now() - homeAsked > HOME_OLD) homeSoon();
+  });
   source.addEventListener("rows", (event) => {
     heard(event);
     const change = JSON.parse(event.data);
     if (pending) pending.push(change); else apply(change);
     homeSoon();
+    changed();
   });
   source.addEventListener("reset", (event) => {
     heard(event);
-    if (rows.all) void reloadRows();
+    if (wanted) void reloadRows();
     homeSoon();
+    changed();
   });
-  source.addEventListener("logout", () => { source.close(); loggedOut.value = true; });
-  source.addEventListener("away", () => { source.close(); again("This replica does not lead."); });
-  source.onerror = () => { source.close(); if (stream === source) void why(); };
+  // The stream goes by the token that it was opened with. The browser may have a newer one.
+  source.addEventListener("logout", () => { stop(); void why(); });
+  source.addEventListener("away", () => again("This replica does not lead."));
+  source.onerror = () => { if (stream !== source) return; stop(); void why(); };
 }
+function stop() {
+  stream?.close();
+  stream = null;
+  clearTimeout(waiting);
+}
+/** A connection can be dead without an error: after sleep, in another network, behind a NAT that forgot it. */
+setInterval(() => {
+  if (!stream || loggedOut.value || Date.now() - Math.max(news.value, opened) <= OLD) return;
+  again("The server sends nothing.");
+}, 1000);
 
 async function why() {
   try {
@@ -155,9 +204,19 @@ async function why() {
   }
 }
 function again(reason: string) {
+  stop();
+  if (rests) return;
   const wait = Math.min(60, 2 ** failures++) * (0.75 + Math.random() / 2);
   broken.value = { why: reason, again: Date.now() + wait * 1000 };
-  waiting = setTimeout(() => { follow(); checkBuild(); }, wait * 1000);
+  waiting = setTimeout(() => { follow(); void checkBuild(); }, wait * 1000);
+}
+/** Somebody looks at the page again, or the network is back: old news is not waited for. */
+function wake() {
+  if (!me.value || loggedOut.value) return;
+  if (stream && Date.now() - news.value <= OLD) return;
+  failures = 0;
+  follow();
+  void loadHome().catch(() => {});
 }
 /** After an upgrade the server has another page. It is taken when nobody is in the middle of something. */
 async function checkBuild() {
@@ -170,13 +229,14 @@ async function checkBuild() {
 let hidden: ReturnType<typeof setTimeout> | undefined;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hidden);
-  if (document.hidden) hidden = setTimeout(() => { stream?.close(); stream = null; }, 30_000);
-  else if (!stream && me.value && !loggedOut.value) { follow(); void loadHome().catch(() => {}); }
+  if (document.hidden) hidden = setTimeout(() => { rests = true; stop(); }, 30_000);
+  else wake();
 });
+addEventListener("online", wake);
 
 // A page that was left may live on in the browser's memory, and its stream would hold one of six connections.
-addEventListener("pagehide", () => { stream?.close(); stream = null; clearTimeout(waiting); });
-addEventListener("pageshow", (event) => { if (event.persisted && me.value && !loggedOut.value) { follow(); void loadHome().catch(() => {}); } });
+addEventListener("pagehide", stop);
+addEventListener("pageshow", (event) => { if (event.persisted) wake(); });
 
 /** Starts, or starts again after a login. */
 export async function start() {

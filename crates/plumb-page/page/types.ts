@@ -21,6 +21,12 @@ export interface Event { at: Seconds; app: AppRef; kind: string; state: string; 
 export interface Home {
   now: number; apps: number; wrong: number; things: number; explained: number; cards: Card[]; pauses: PauseEntry[];
   lately: Event[]; token: string; me?: Me;
+  /** Apps that are not compared, and apps that are on their way, among those that are not wrong. */
+  unknown: number; busy: number;
+  /** Since when nothing is wrong, as far as the reports tell. */
+  calm: Seconds;
+  /** What the server cannot read now. */
+  trouble?: { since: number; text: string } | null;
 }
 export interface Finding {
   object: ObjectRef; class: string; rule: string; counts: boolean; fields: string[]; actor: string; since: Seconds;

@@ -64,20 +64,40 @@ export function Button(props: { onClick: () => void; children: ComponentChildren
 }
 
 export interface Loaded<T> { value: T | null; error: string; again: () => void }
-/** Loads something, again when `key` changes. The old value stays until the new one is there. */
-export function useLoaded<T>(key: string | null, load: () => Promise<T>): Loaded<T> {
+/**
+ * Loads something, again when `version` changes; another `key` is another thing. The old value stays until the new one is
+ * there. One request runs at a time: what changes meanwhile is asked for after it.
+ */
+export function useLoaded<T>(key: string | null, load: () => Promise<T>, version: string | number = ""): Loaded<T> {
   const [state, set] = useState<{ key: string | null; value: T | null; error: string }>({ key: null, value: null, error: "" });
   const [round, again] = useState(0);
-  const current = useRef(0);
+  const latest = useRef({ key, load, runs: null as string | null, behind: false, gone: false });
+  latest.current.key = key;
+  latest.current.load = load;
   useEffect(() => {
-    if (key === null) return;
-    const mine = ++current.current;
-    load().then(
-      (value) => { if (mine === current.current) set({ key, value, error: "" }); },
-      (error: Error) => { if (mine === current.current) set((old) => ({ key, value: old.key === key ? old.value : null, error: error instanceof Refused ? error.message : String(error) })); },
-    );
-  }, [key, round]);
-  return { value: state.value, error: state.error, again: () => again((n) => n + 1) };
+    const l = latest.current;
+    const run = () => {
+      const mine = l.key;
+      if (mine === null || l.gone) return;
+      if (l.runs === mine) { l.behind = true; return; }
+      l.runs = mine;
+      l.behind = false;
+      const end = (next: (old: { key: string | null; value: T | null; error: string }) => { key: string | null; value: T | null; error: string }) => {
+        // The answer of a place that was left is not wanted any more.
+        if (l.gone || l.key !== mine || l.runs !== mine) return;
+        l.runs = null;
+        set(next);
+        if (l.behind) run();
+      };
+      l.load().then(
+        (value) => end(() => ({ key: mine, value, error: "" })),
+        (error: Error) => end((old) => ({ key: mine, value: old.key === mine ? old.value : null, error: error instanceof Refused ? error.message : String(error) })),
+      );
+    };
+    run();
+  }, [key, version, round]);
+  useEffect(() => { latest.current.gone = false; return () => { latest.current.gone = true; }; }, []);
+  return { value: state.key === key ? state.value : null, error: state.key === key ? state.error : "", again: () => again((n) => n + 1) };
 }
 
 /** One of the four states of a panel: loading, error, empty, content. */

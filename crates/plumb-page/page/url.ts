@@ -16,6 +16,7 @@ export const place = signal(read());
 
 /** Goes to an address relative to the base. */
 export function go(to: string, replace = false) {
+  settled();
   const url = new URL(to || ".", document.baseURI);
   if (url.href === location.href) return;
   if (replace) history.replaceState(null, "", url); else history.pushState(null, "", url);
@@ -26,7 +27,7 @@ export function go(to: string, replace = false) {
 /** The address of the same screen with other parameters. */
 export function withParams(changes: Record<string, string | null>): string {
   const params = new URLSearchParams(location.search);
-  for (const [name, value] of Object.entries(changes)) {
+  for (const [name, value] of Object.entries({ ...unsettled, ...changes })) {
     if (value === null || value === "") params.delete(name); else params.set(name, value);
   }
   const text = params.toString();
@@ -34,10 +35,13 @@ export function withParams(changes: Record<string, string | null>): string {
 }
 
 let waiting: ReturnType<typeof setTimeout> | undefined;
+let unsettled: Record<string, string | null> = {};
+function settled() { clearTimeout(waiting); unsettled = {}; }
 /** Writes parameters once they have settled: browsers limit how often an address may change. */
 export function settle(changes: Record<string, string | null>) {
   clearTimeout(waiting);
-  waiting = setTimeout(() => go(withParams(changes), true), 150);
+  unsettled = { ...unsettled, ...changes };
+  waiting = setTimeout(() => go(withParams({}), true), 150);
 }
 
 export const param = (name: string) => place.value.params.get(name) ?? "";
@@ -50,7 +54,7 @@ export function objectUrl(app: readonly [string, string], o: { group: string; ki
   return appUrl(app, `/o/${part(o.group)}/${part(o.kind)}/${part(o.namespace)}/${part(o.name)}${tab ? "?tab=" + tab : ""}`);
 }
 
-addEventListener("popstate", () => { place.value = read(); });
+addEventListener("popstate", () => { settled(); place.value = read(); });
 document.addEventListener("click", (event) => {
   const link = (event.target as Element | null)?.closest?.("a[href]") as HTMLAnchorElement | null;
   if (!link || link.target || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;

@@ -35,9 +35,21 @@ struct Card<'r> {
 }
 
 impl Card<'_> {
+    /// Troubles with the same cause in many apps are one thing: drift of one class and kind, and the same sentence about a
+    /// cluster or a repository. Each illness is its own: one cause is not known to be that of the other.
     fn cause(&self) -> (Sort, &str, &str) {
         let kind = self.trouble.object.as_ref().map_or("", |key| key.kind.as_str());
-        (self.trouble.sort, &self.trouble.class, kind)
+        let what = if self.trouble.sort == Sort::Condition { self.trouble.text.as_str() } else { kind };
+        (self.trouble.sort, &self.trouble.class, what)
+    }
+
+    /// In how many apps a cause must be to be one card.
+    fn grouped_from(&self) -> usize {
+        match self.trouble.sort {
+            Sort::Drift => GROUPED_FROM,
+            Sort::Condition => 2,
+            Sort::Ill | Sort::Operation | Sort::Deletion => usize::MAX,
+        }
     }
 
     fn to_json(&self, more: usize) -> Value {
@@ -63,6 +75,7 @@ pub fn home<'r>(rows: impl Iterator<Item = &'r Row> + Clone, now: Timestamp) -> 
     let mut cards: Vec<Card<'_>> = Vec::new();
     let (mut n_apps, mut n_wrong) = (0_usize, 0_usize);
     let mut explained = 0;
+    let (mut n_unknown, mut n_busy) = (0_usize, 0_usize);
     for row in rows.clone() {
         n_apps += 1;
         explained += row.explained;
@@ -72,8 +85,13 @@ pub fn home<'r>(rows: impl Iterator<Item = &'r Row> + Clone, now: Timestamp) -> 
             let worst = row.troubles.iter().filter(is_wrong).find(|trouble| trouble.sort == sort);
             cards.extend(worst.map(|trouble| Card { row, trouble }));
         }
-        n_wrong += usize::from(cards.len() > before);
+        let is_fine = cards.len() == before;
+        n_wrong += usize::from(!is_fine);
+        let is_busy = row.health == "Progressing" || row.operation == "Running";
+        n_unknown += usize::from(is_fine && row.is_unknown());
+        n_busy += usize::from(is_fine && !row.is_unknown() && is_busy);
     }
+    let calm = rows.clone().filter_map(|row| row.mended).max();
     cards.sort_by_key(|card| {
         let since = card.trouble.since.unwrap_or(Timestamp::MAX);
         (card.trouble.sort, u8::MAX - card.trouble.gravity, since)
@@ -84,6 +102,7 @@ pub fn home<'r>(rows: impl Iterator<Item = &'r Row> + Clone, now: Timestamp) -> 
     Home(json!({
         "now": now.as_second(),
         "apps": n_apps, "wrong": n_wrong, "things": n_things, "explained": explained,
+        "unknown": n_unknown, "busy": n_busy, "calm": time(calm),
         "cards": shown, "pauses": pauses(rows.clone(), now), "lately": lately(rows, 6),
     }))
 }
@@ -102,9 +121,7 @@ fn grouped(cards: Vec<Card<'_>>) -> Vec<Vec<Card<'_>>> {
     let mut place: BTreeMap<(Sort, String, String), usize> = BTreeMap::new();
     for card in cards {
         let cause = cause(&card);
-        // Each illness is its own: one cause is not known to be that of the other.
-        let is_many =
-            card.trouble.sort == Sort::Drift && count.get(&cause).is_some_and(|n| *n >= GROUPED_FROM);
+        let is_many = count.get(&cause).is_some_and(|n| *n >= card.grouped_from());
         if is_many && let Some(group) = place.get(&cause).and_then(|at| groups.get_mut(*at)) {
             group.push(card);
             continue;
@@ -153,8 +170,11 @@ mod tests {
 
     use expect_test::{Expect, expect};
 
+    use plumb_crd::RecentEvent;
+
     use super::*;
     use crate::row::tests::{app, live_edit, report};
+    use crate::view::View;
 
     #[expect(clippy::needless_pass_by_value, reason = "a table of cases is shorter so")]
     fn check(rows: &[Row], expected: Expect) {
@@ -199,6 +219,90 @@ mod tests {
                 "operation" "SyncHangs" "hangs"
                 "drift" "LiveEdit" "drifted"
             "#]],
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_fine() {
+        let status =
+            |sync: &str, health: &str| json!({"sync": {"status": sync}, "health": {"status": health}});
+        let calm = |name: &str, status: Value| row(name, status, json!([]), json!([]));
+        let rows = [
+            calm("new", json!({})),
+            calm("rolls", status("Synced", "Progressing")),
+            calm("well", status("Synced", "Healthy")),
+        ];
+        let now = "2026-11-15T03:12:12Z".parse().unwrap();
+        let shown = home(rows.iter(), now).into_json();
+        assert_eq!((&shown["things"], &shown["unknown"], &shown["busy"]), (&json!(0), &json!(1), &json!(1)));
+        assert_eq!(shown["calm"], Value::Null, "no report remembers a trouble");
+        let mut report = report("well", json!([]), json!([]));
+        let event = |at: &str, over: bool| RecentEvent {
+            at: at.parse().unwrap(),
+            what: "drift".to_owned(),
+            over,
+            ..RecentEvent::default()
+        };
+        report.recent = vec![
+            event("2026-11-15T02:00:00Z", false),
+            event("2026-11-15T02:14:00Z", true),
+            event("2026-11-15T01:00:00Z", true),
+        ];
+        let well = Row::of(&app("well", status("Synced", "Healthy")), Some(&report), "prod");
+        assert_eq!(home([&well].into_iter(), now).into_json()["calm"], 1_794_708_840);
+    }
+
+    #[test]
+    fn a_cluster_that_is_away_is_one_thing() {
+        let lost = |name: &str, server: &str| {
+            let message = format!("cluster {server} cannot be reached: connection refused");
+            let status = json!({"sync": {"status": "Unknown"}, "conditions": [
+                {"type": "ComparisonError", "message": message, "lastTransitionTime": "2026-11-15T03:00:00Z"}]});
+            row(name, status, json!([]), json!([]))
+        };
+        let mut rows: Vec<Row> = (0..200).map(|n| lost(&format!("app-{n:03}"), "https://10.0.0.2")).collect();
+        rows.push(lost("other", "https://10.0.0.3"));
+        check(
+            &rows,
+            expect![[r#"
+                2 things, 201 of 201 apps
+                "condition" "ComparisonError" "app-000" x200
+                "condition" "ComparisonError" "other"
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_deletion_that_waits_is_a_thing() {
+        let object = |name: &str, leaves: bool| {
+            json!({"kind": "ConfigMap", "namespace": "pay", "name": name, "status": "OutOfSync",
+                   "requiresPruning": leaves, "requiresDeletionConfirmation": true})
+        };
+        let automated = |prune: bool| {
+            let mut app = app(
+                "store",
+                json!({"sync": {"status": "Synced"}, "resources": [object("stays", false), object("goes", true)]}),
+            );
+            let policy = app.spec.sync_policy.as_mut().and_then(|policy| policy.automated.as_mut());
+            policy.unwrap().prune = Some(prune);
+            app
+        };
+        let mut view = View::new(1);
+        view.note_app(automated(true), "prod");
+        let rows: Vec<Row> = view.rows().cloned().collect();
+        check(
+            &rows,
+            expect![[r#"
+                1 things, 1 of 1 apps
+                "deletion" "Unconfirmed" "store"
+            "#]],
+        );
+        // Where plumb does not delete what leaves Git, nothing waits.
+        check(
+            &[Row::of(&automated(false), None, "prod")],
+            expect![[r"
+                0 things, 0 of 1 apps
+            "]],
         );
     }
 

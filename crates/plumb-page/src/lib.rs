@@ -21,7 +21,7 @@ pub use assets::{Asset, asset, index_html};
 pub use detail::{detail, sentences};
 pub use git_facts::{GitFacts, PlanSources};
 pub use home::{Home, home};
-pub use lists::{activity, doctor, orphans};
+pub use lists::{activity, doctor, failures, orphans};
 pub use plan::{Plan, PlanRequest, Verb, plan};
 pub use row::{Row, columns};
 pub use timeline::timeline;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::object_ref::object_ref;
 use crate::row::Row;
 use crate::timeline::recent_state;
-use crate::trouble::{Sort, short, time};
+use crate::trouble::{Sort, Trouble, short, time};
 
 /// Most places that a group of findings names.
 const MOST_PLACES: usize = 200;
@@ -124,6 +124,66 @@ pub fn orphans<'r>(reports: impl Iterator<Item = (&'r Row, &'r DriftReport)>) ->
     json!({"orphans": found})
 }
 
+/// What the apps of one cluster, repository or project say of it.
+#[derive(Default)]
+struct Used {
+    apps: usize,
+    compared: usize,
+    failing: usize,
+    since: Option<Timestamp>,
+    text: String,
+}
+
+impl Used {
+    fn note(&mut self, row: &Row, trouble: Option<&Trouble>) {
+        self.apps += 1;
+        self.compared += usize::from(!row.is_unknown() && trouble.is_none());
+        let Some(trouble) = trouble else { return };
+        self.failing += 1;
+        if self.since.is_none()
+            || trouble.since.is_some_and(|since| self.since.is_some_and(|first| since < first))
+        {
+            self.since = trouble.since;
+        }
+        self.text.clone_from(&trouble.text);
+    }
+
+    fn to_json(&self) -> Value {
+        json!({"apps": self.apps, "compared": self.compared, "failing": self.failing, "since": time(self.since),
+               "text": self.text})
+    }
+}
+
+/// The address of a repository without what Git treats as equal.
+fn plain_url(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix(".git").unwrap_or(url)
+}
+
+/// How clusters, repositories and projects fare, as far as their apps tell: plumb connects when an app needs it, and the app
+/// tells what failed.
+pub fn failures<'r>(rows: impl Iterator<Item = &'r Row>) -> Value {
+    let mut clusters: BTreeMap<&str, Used> = BTreeMap::new();
+    let mut repositories: BTreeMap<&str, Used> = BTreeMap::new();
+    let mut projects: BTreeMap<&str, Used> = BTreeMap::new();
+    for row in rows {
+        let says = |names: &dyn Fn(&str) -> bool| {
+            row.troubles.iter().find(|trouble| trouble.class == "ComparisonError" && names(&trouble.text))
+        };
+        let url = plain_url(&row.repo);
+        let is_away = |text: &str| text.starts_with("cluster ") && text.contains(" cannot be reached");
+        clusters.entry(&row.cluster).or_default().note(row, says(&is_away));
+        projects.entry(&row.project).or_default().note(row, None);
+        if !url.is_empty() {
+            repositories.entry(url).or_default().note(row, says(&|text| text.contains(url)));
+        }
+    }
+    let shown = |used: BTreeMap<&str, Used>| -> Value {
+        used.into_iter().map(|(name, used)| (name.to_owned(), used.to_json())).collect()
+    };
+    json!({"clusters": shown(clusters), "repositories": shown(repositories), "projects": shown(projects)})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +210,29 @@ mod tests {
         shown.sort();
         assert_eq!(shown, ["\"LiveEdit\" 2 2", "\"Orphan\" 2 2"]);
         assert_eq!(orphans(pairs())["orphans"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn what_apps_say_of_clusters_and_repositories() {
+        let row = |name: &str, message: &str| {
+            let conditions = json!([{"type": "ComparisonError", "message": message,
+                                     "lastTransitionTime": "2026-11-15T03:00:00Z"}]);
+            let (sync, conditions) =
+                if message.is_empty() { ("Synced", json!([])) } else { ("Unknown", conditions) };
+            let status = json!({"sync": {"status": sync}, "conditions": conditions});
+            Row::of(&app(name, status), None, "prod")
+        };
+        let check = |rows: &[Row], expected: [[i64; 3]; 2]| {
+            let found = failures(rows.iter());
+            let numbers =
+                |used: &Value| ["apps", "compared", "failing"].map(|name| used[name].as_i64().unwrap());
+            let shown =
+                [&found["clusters"]["prod"], &found["repositories"]["https://git.example/x"]].map(numbers);
+            assert_eq!(shown, expected, "{found}");
+        };
+        let away = "cluster https://10.0.0.2 cannot be reached: connection refused";
+        let fetch = "cannot fetch https://git.example/x.git: 503";
+        check(&[row("a", ""), row("b", away)], [[2, 1, 1], [2, 1, 0]]);
+        check(&[row("a", fetch), row("b", "cannot render: values.yaml:12")], [[2, 0, 0], [2, 0, 1]]);
     }
 }

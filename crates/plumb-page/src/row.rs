@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
-use plumb_crd::{Application, DriftReport};
+use plumb_crd::{Application, DriftReport, RecentEvent};
 use serde_json::{Value, json};
 
 use crate::trouble::{Sort, Trouble, pause_of, short, time, troubles};
@@ -28,13 +28,15 @@ pub struct Row {
     pub(crate) explained: i64,
     pub(crate) revision: String,
     pub(crate) target: String,
-    repo: String,
+    pub(crate) repo: String,
     pub(crate) automated: bool,
     pub(crate) paused_until: Option<Timestamp>,
     pub(crate) paused_by: String,
     pub(crate) pause_reason: String,
     pub(crate) labels: Vec<String>,
     pub(crate) troubles: Vec<Trouble>,
+    /// When a finding or an illness ended last, as far as the report remembers.
+    pub(crate) mended: Option<Timestamp>,
     /// Which states of the Application and its report these are.
     pub(crate) version: String,
 }
@@ -97,8 +99,18 @@ impl Row {
             pause_reason: pause.as_ref().map(|pause| short(&pause.reason)).unwrap_or_default(),
             labels: labels.map(|(name, value)| format!("{name}={value}")).collect(),
             troubles: troubles(app, report),
+            mended: report.and_then(|report| {
+                let ended =
+                    |event: &&RecentEvent| event.over && matches!(event.what.as_str(), "drift" | "health");
+                report.recent.iter().filter(ended).map(|event| event.at).max()
+            }),
             version: format!("{}.{version}", app.metadata.resource_version),
         }
+    }
+
+    /// True if plumb does not know how the app differs from Git.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.sync == "Unknown"
     }
 
     /// The worst trouble that is not just a running sync.

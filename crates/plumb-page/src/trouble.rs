@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use plumb_core::app::Pause;
 use plumb_core::drift::DriftClass;
 use plumb_core::object::ObjectKey;
-use plumb_crd::application::OperationState;
+use plumb_crd::application::{OperationState, ResourceStatus};
 use plumb_crd::drift_report::DriftPause;
 use plumb_crd::{Application, DriftFinding, DriftReport, UnhealthyObject};
 use serde_json::{Value, json};
@@ -156,6 +156,28 @@ fn of_operation(state: &OperationState) -> Option<Trouble> {
     }
 }
 
+/// True if the deletion of an object waits for a user's word. An object that Git has may ask for it, too; it does not wait.
+pub(crate) fn waits(resource: &ResourceStatus) -> bool {
+    resource.requires_deletion_confirmation && resource.requires_pruning && !resource.hook
+}
+
+/// The deletions that wait, where plumb deletes what leaves Git.
+fn of_waiting(app: &Application) -> Option<Trouble> {
+    let automated = app.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
+    let prunes = automated.is_some_and(|policy| policy.enabled != Some(false) && policy.prune == Some(true));
+    let runs = app.status.operation_state.as_deref().is_some_and(|state| state.phase == "Running");
+    if !prunes && !runs {
+        return None;
+    }
+    let mut waiting = app.status.resources.iter().filter(|resource| waits(resource));
+    let first = waiting.next()?.key();
+    let text = match waiting.count() {
+        0 => "its deletion waits for a user's confirmation".to_owned(),
+        others => format!("its deletion and {others} more wait for a user's confirmation"),
+    };
+    Some(Trouble { object: Some(first), ..Trouble::new(Sort::Deletion, "Unconfirmed", &text, None) })
+}
+
 /// Everything that is wrong with an app, the worst first.
 pub(crate) fn troubles(app: &Application, report: Option<&DriftReport>) -> Vec<Trouble> {
     let mut found: Vec<Trouble> = Vec::new();
@@ -185,6 +207,7 @@ pub(crate) fn troubles(app: &Application, report: Option<&DriftReport>) -> Vec<T
             None,
         ));
     }
+    found.extend(of_waiting(app));
     let deleting = app.metadata.deletion_timestamp;
     if deleting.is_some() {
         found.push(Trouble::new(Sort::Deletion, "Deleting", "the Application is being deleted", deleting));

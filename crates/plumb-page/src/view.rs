@@ -8,9 +8,12 @@ use plumb_core::app::AppId;
 use plumb_crd::{Application, DriftReport};
 
 use crate::row::Row;
+use crate::trouble::waits;
 
 /// How many apps that are gone are remembered.
 const MOST_GONE: usize = 8192;
+/// How many deletions that wait are kept for one app.
+const MOST_WAITING: usize = 1000;
 
 /// A place in the order of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +84,12 @@ impl View {
         Token { epoch: self.epoch, number: self.number }
     }
 
-    /// Notes an Application, with the name or address of its cluster. Its lists are not kept.
+    /// Notes an Application, with the name or address of its cluster. Of its objects only those whose deletion waits for a
+    /// confirmation are kept, of its history nothing.
     pub fn note_app(&mut self, mut app: Application, cluster: &str) {
-        app.status.resources = Vec::new();
+        app.status.resources.retain(waits);
+        app.status.resources.truncate(MOST_WAITING);
+        app.status.resources.shrink_to_fit();
         app.status.history = Vec::new();
         if let Some(result) = app.status.operation_state.as_mut().and_then(|state| state.sync_result.as_mut())
         {

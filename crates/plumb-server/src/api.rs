@@ -421,8 +421,22 @@ impl Api {
             };
             self.call(method, asked, request, None).boxed()
         };
-        let request = PageRequest { verb, path, query, headers: &asked.headers, body };
-        self.page.answer(request, &run).await
+        let request = PageRequest {
+            verb,
+            path,
+            query,
+            headers: &asked.headers,
+            body,
+            peer: asked.peer.to_string(),
+            rates: &self.rates,
+            renewed: &asked.renewed,
+        };
+        let mut answer = self.page.answer(request, &run).await;
+        // A page that is open for days, such as a wall, stays logged in.
+        if let Some(token) = asked.renewed.lock().take() {
+            doors::renew(&mut answer, &token, Some(&self.cookies()));
+        }
+        answer
     }
 
     /// Reads the body of a request. A sender without a valid token may send no more than a login takes.

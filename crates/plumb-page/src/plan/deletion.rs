@@ -1,5 +1,7 @@
 //! Plans of deletions.
 
+use std::fmt::Write as _;
+
 use plumb_crd::annotations::DELETION_APPROVED;
 use plumb_crd::application::ResourceStatus;
 use plumb_crd::{Application, DriftReport};
@@ -52,7 +54,10 @@ pub(super) fn delete(draft: &mut Draft, app: &Application, sources: &PlanSources
         "Delete the Application only".to_owned()
     };
     draft.undo = if request.cascade {
-        "Copies of the objects are kept; Undo restores them. Data in volumes does not come back.".to_owned()
+        // The screen Undo shows the objects of apps that exist: their permissions say who may see them.
+        "Copies of the objects are kept: `plumb undo list` names them, `plumb undo restore` brings them back. \
+         Data in volumes does not come back."
+            .to_owned()
     } else {
         "Apply the Application again: it adopts its objects.".to_owned()
     };
@@ -75,7 +80,11 @@ pub(super) fn delete_object(draft: &mut Draft, app: &Application, request: &Plan
 }
 
 pub(super) fn confirm_deletion(draft: &mut Draft, app: &Application, report: Option<&DriftReport>) {
-    let waits = |resource: &&ResourceStatus| resource.requires_deletion_confirmation;
+    let is_leaving = app.metadata.deletion_timestamp.is_some();
+    // An object that Git has may ask for a confirmation, too; it is not to be deleted now unless the whole app goes.
+    let waits = |resource: &&ResourceStatus| {
+        resource.requires_deletion_confirmation && (resource.requires_pruning || is_leaving)
+    };
     for resource in app.status.resources.iter().filter(waits) {
         let key = resource.key();
         let findings = report.into_iter().flat_map(|report| &report.findings);
@@ -84,7 +93,6 @@ pub(super) fn confirm_deletion(draft: &mut Draft, app: &Application, report: Opt
         draft.typed |= DATA.contains(&key.kind.as_str());
         draft.steps.push(step(&key, "delete", &evidence.join("; "), resource.sync_wave));
     }
-    let is_leaving = app.metadata.deletion_timestamp.is_some();
     if draft.steps.is_empty() && !is_leaving {
         draft.hurdle = Some("no deletion waits for a confirmation".to_owned());
     }
@@ -96,9 +104,8 @@ pub(super) fn confirm_deletion(draft: &mut Draft, app: &Application, report: Opt
         draft.steps.len(),
         if draft.steps.len() == 1 { "deletion" } else { "deletions" }
     );
-    draft
-        .undo
-        .push_str("A copy of each object is kept; Undo restores it. Data in volumes does not come back.");
+    let how = if is_leaving { "`plumb undo restore` brings it back" } else { "Undo restores it" };
+    let _ = write!(draft.undo, "A copy of each object is kept; {how}. Data in volumes does not come back.");
     draft.commands.push(format!("plumb app confirm-deletion {}", name_of(app)));
     draft
         .commands

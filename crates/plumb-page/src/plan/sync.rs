@@ -1,10 +1,11 @@
 //! Plans of syncs and rollbacks.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use plumb_core::object::ObjectKey;
 use plumb_crd::application::ResourceStatus;
-use plumb_crd::{Application, DriftReport};
+use plumb_crd::{Application, DriftFinding, DriftReport};
 use serde_json::Value;
 
 use super::PlanRequest;
@@ -99,11 +100,14 @@ fn sync_steps(
     sources: &PlanSources,
     request: &PlanRequest,
 ) -> SyncCounts {
-    let is_asked = |key: &ObjectKey| request.objects.is_empty() || request.objects.contains(key);
+    let asked: HashSet<&ObjectKey> = request.objects.iter().collect();
+    let is_asked = |key: &ObjectKey| asked.is_empty() || asked.contains(key);
+    let mut findings: HashMap<ObjectKey, &DriftFinding> = HashMap::new();
+    for finding in report.into_iter().flat_map(|report| &report.findings).filter(|finding| finding.counts) {
+        findings.entry(finding.key()).or_insert(finding);
+    }
     let why = |key: &ObjectKey| {
-        let mut findings = report.into_iter().flat_map(|report| &report.findings);
-        let finding = findings.find(|finding| finding.counts && finding.key() == *key);
-        finding.map_or_else(String::new, |finding| {
+        findings.get(key).map_or_else(String::new, |finding| {
             let evidence = finding.evidence.first().map_or("", String::as_str);
             format!("{}: {evidence}", finding.class)
         })
@@ -112,7 +116,7 @@ fn sync_steps(
     let mut counts = SyncCounts::default();
     let mut steps: Vec<(bool, i64, Value)> = Vec::new();
     let next = sources.next.as_ref();
-    let known: Vec<ObjectKey> = app.status.resources.iter().map(ResourceStatus::key).collect();
+    let known: HashSet<ObjectKey> = app.status.resources.iter().map(ResourceStatus::key).collect();
     for resource in app.status.resources.iter().filter(|resource| !resource.hook) {
         let key = resource.key();
         if !is_asked(&key) {

@@ -115,26 +115,64 @@ async fn calm(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     Ok(())
 }
 
+/// The words of each state, as one expression. A name of an app says nothing about its state.
+const WORDS: &[(&str, &str)] = &[
+    ("ill", "not well|crash|stuck|no image|degraded|missing|fail|error|cannot|invalid|delete"),
+    ("counts", "[A-Z][a-z]+[A-Z][a-z]+|[Oo]rphan|Behind|Blocked|Unexplained|Unadopted|waits|fail"),
+    ("busy", "syncing|sync hangs|running|progressing|terminating|waits|apply|create|hook|restart"),
+    (
+        "well",
+        "healthy|synced|in sync|well|no findings|no orphans|nothing|succeeded|done|restored|connected|works|is gone|no longer|created|healed|exists|equal|pulled",
+    ),
+    ("paused", "paused"),
+    ("unknown", "unknown|not known|not compared|could not compare"),
+    ("explained", "explained|nothing|keep"),
+];
+
+/// Marks without a word of their state, in the part of the screen that they belong to.
+const WORDLESS: &str = "[...document.querySelectorAll('svg.mark')].map((mark) => {
+    const state = mark.classList[1];
+    const box = (mark.closest('.row, .trow, li, .card > header, .card > summary, .apphead, .line, .note, .calm, summary, h2, h3, p') ?? mark.parentElement).cloneNode(true);
+    for (const name of box.querySelectorAll('.name, h1 + .crumbs, .crumbs')) name.remove();
+    const words = WORDS[state];
+    return words && new RegExp(words, state === 'counts' ? '' : 'i').test(box.textContent) ? '' : `${state}: ${box.textContent.trim().slice(0, 60)}`;
+}).filter(Boolean)";
+
 /// Each state has a shape of its own and a word, so that it can be told without colours.
 async fn shapes(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     let mut by_state: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
-    for name in ["home", "apps", "app", "app-sync", "app-objects", "doctor"] {
-        let screen = SCREENS.iter().find(|screen| screen.name == name).context("no such screen")?;
-        screens::show(tab, server, screen).await?;
-        let marks = tab
-            .eval("[...document.querySelectorAll('svg.mark')].map((e) => [e.classList[1], e.firstElementChild.getAttribute('d')])")
-            .await?;
-        for mark in marks.as_array().into_iter().flatten() {
-            let (Some(state), Some(shape)) = (mark[0].as_str(), mark[1].as_str()) else { continue };
-            let known = by_state.entry(state.to_owned()).or_insert_with(|| shape.to_owned());
-            ensure!(known == shape, "{state} has two shapes");
+    let words: serde_json::Map<String, Value> =
+        WORDS.iter().map(|(state, words)| ((*state).to_owned(), json!(words))).collect();
+    let wordless = WORDLESS.replace("WORDS", &Value::Object(words).to_string());
+    for width in [1280, 390] {
+        tab.shape(width, 800, "light").await?;
+        for screen in SCREENS {
+            screens::show(tab, server, screen).await?;
+            let name = screen.name;
+            let marks = tab
+                .eval("[...document.querySelectorAll('svg.mark')].map((e) => [e.classList[1], e.firstElementChild.getAttribute('d')])")
+                .await?;
+            for mark in marks.as_array().into_iter().flatten() {
+                let (Some(state), Some(shape)) = (mark[0].as_str(), mark[1].as_str()) else { continue };
+                let known = by_state.entry(state.to_owned()).or_insert_with(|| shape.to_owned());
+                ensure!(known == shape, "{state} has two shapes");
+            }
+            let alone = tab.eval(&wordless).await?;
+            ensure!(
+                alone == json!([]),
+                "{name}, {width} pixels: marks without a word of their state: {alone}"
+            );
         }
-        // A mark is never alone: the element around it has words.
-        let alone = tab
-            .number("[...document.querySelectorAll('svg.mark')].filter((e) => !e.parentElement.textContent.trim()).length")
-            .await?;
-        ensure!(alone == 0.0, "{name}: {alone} marks have no word beside them");
     }
+    tab.shape(1280, 800, "light").await?;
+    let apps = SCREENS.iter().find(|screen| screen.name == "apps").context("no list")?;
+    screens::show(tab, server, apps).await?;
+    tab.eval(
+        "document.querySelectorAll('.row .drift, .row .health').forEach((e) => { e.textContent = ''; })",
+    )
+    .await?;
+    let alone = tab.eval(&wordless).await?;
+    ensure!(alone != json!([]), "the search for marks without a word finds none where there are some");
     let shapes: std::collections::BTreeSet<&String> = by_state.values().collect();
     ensure!(shapes.len() == by_state.len() && by_state.len() >= 5, "shapes of states: {by_state:?}");
     // Whoever sees no colours at all still reads everything: the contrast is one of brightness.

@@ -2,19 +2,29 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use plumb_core::object::ObjectKey;
+use plumb_crd::{Application, DriftReport};
 use plumb_page::{
-    PlanRequest, PlanSources, Row, Verb, activity, columns, detail, doctor, home, orphans, plan,
+    PlanRequest, PlanSources, Row, Verb, activity, columns, detail, doctor, failures, home, orphans, plan,
 };
 use serde_json::{Map, Value, json};
 
-use crate::fleet::tree;
+use crate::fleet::{now, tree};
 use crate::server::{Shared, lock};
 
-fn me() -> Value {
-    json!({"user": "test", "readOnly": false, "namespace": "argocd", "version": "v",
-           "now": Timestamp::now().as_second(), "banner": ""})
+fn me(shared: &Shared) -> Value {
+    let quirks = lock(&shared.quirks);
+    let user = if quirks.is_anonymous { "" } else { "test" };
+    json!({"user": user, "readOnly": quirks.is_read_only, "namespace": "argocd", "version": "v",
+           "now": now().as_second(), "banner": ""})
+}
+
+/// What the server cannot read.
+pub(crate) fn trouble(shared: &Shared) -> Value {
+    if !lock(&shared.quirks).is_blind {
+        return Value::Null;
+    }
+    json!({"since": now().as_second() - 60, "text": "plumb cannot read DriftReports: 403 Forbidden."})
 }
 
 /// The calls of the page.
@@ -22,12 +32,14 @@ pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -
     let view = lock(&shared.view);
     let parts: Vec<&str> = call.split('/').collect();
     Some(match parts.as_slice() {
-        ["me"] => me(),
+        ["me"] => me(shared),
         ["home"] => {
-            let rows: Vec<&Row> = view.rows().collect();
-            let mut home = home(rows.into_iter(), Timestamp::now()).into_json();
+            let hides = lock(&shared.quirks).hides_apps;
+            let rows: Vec<&Row> = view.rows().filter(|_| !hides).collect();
+            let mut home = home(rows.into_iter(), now()).into_json();
             home["token"] = json!(view.token().to_string());
-            home["me"] = me();
+            home["me"] = me(shared);
+            home["trouble"] = trouble(shared);
             home
         }
         ["apps"] => {
@@ -36,7 +48,7 @@ pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -
         }
         ["apps", _, name] => {
             let app = shared.apps.get(*name)?;
-            let mut shown = detail(app, view.report(&app.id()), "prod-eu", Timestamp::now());
+            let mut shown = detail(app, view.report(&app.id()), "prod-eu", now());
             let can: Map<String, Value> =
                 Verb::ALL.into_iter().map(|verb| (verb.name().to_owned(), Value::Null)).collect();
             shown["can"] = Value::Object(can);
@@ -44,6 +56,7 @@ pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -
             shown
         }
         ["doctor"] => doctor(view.reports()),
+        ["failures"] => failures(view.rows()),
         ["orphans"] => orphans(view.reports()),
         ["activity"] => activity(view.rows(), view.reports()),
         ["undo"] => deleted(),
@@ -53,22 +66,29 @@ pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -
         ["plans"] => {
             let body = body?;
             let app = shared.apps.get(body["app"][1].as_str()?)?;
-            plan(
-                verb(body)?,
-                app,
-                view.report(&app.id()),
-                &PlanSources::default(),
-                &request(body),
-                Timestamp::now(),
-            )
-            .shown
+            planned(shared, app, view.report(&app.id()), body)?
         }
         ["acts"] => {
-            lock(&shared.acts).push(body?.clone());
-            json!({"done": body?["verb"]})
+            let body = body?;
+            let name = body["app"][1].as_str();
+            let moves = lock(&shared.quirks).moved.take_if(|moved| Some(moved.as_str()) == name).is_some();
+            if moves {
+                let app = shared.apps.get(name?)?;
+                return Some(json!({"plan": planned(shared, app, view.report(&app.id()), body)?}));
+            }
+            lock(&shared.acts).push(body.clone());
+            json!({"done": body["verb"]})
         }
         _ => return None,
     })
+}
+
+fn planned(shared: &Shared, app: &Application, report: Option<&DriftReport>, body: &Value) -> Option<Value> {
+    let mut shown = plan(verb(body)?, app, report, &PlanSources::default(), &request(body), now()).shown;
+    if lock(&shared.quirks).typed.contains(&app.metadata.name) {
+        shown["typed"] = json!(app.metadata.name);
+    }
+    Some(shown)
 }
 
 fn verb(body: &Value) -> Option<Verb> {
@@ -94,12 +114,22 @@ fn request(body: &Value) -> PlanRequest {
 }
 
 fn deleted() -> Value {
-    let at = Timestamp::now().as_second() - 3600;
+    let at = now().as_second() - 3600;
     json!({"deleted": [
         {"id": "d2f1a9c07b", "app": ["argocd", "infisical"], "object": {"group": "", "kind": "ServiceAccount", "namespace": "pay", "name": "redis"},
          "at": at, "why": "removed from Git", "revision": "77aa01e2b", "lost": null, "refusal": null},
         {"id": "a01be2d3f4", "app": ["argocd", "payments"], "object": {"group": "batch", "kind": "Job", "namespace": "pay", "name": "old-import"},
          "at": at - 86400, "why": "its app was deleted", "revision": null, "lost": "the data of its volume", "refusal": null}]})
+}
+
+/// A Secret as the server shows it: two masks that differ in length say that the values differ.
+fn masked() -> Value {
+    let secret = |mask: &str| {
+        let meta = json!({"name": "keys", "namespace": "pay"});
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"password": mask}})
+            .to_string()
+    };
+    json!({"items": [{"liveState": secret("+++++++++"), "targetState": secret("++++++++")}]})
 }
 
 /// A Deployment as Git and the cluster have it, as texts.
@@ -126,20 +156,29 @@ fn manifest() -> Value {
 }
 
 /// Calls of Argo CD's API that the page uses.
-pub(crate) fn argo_call(shared: &Arc<Shared>, call: &str, _query: &str) -> Option<Value> {
+pub(crate) fn argo_call(shared: &Arc<Shared>, call: &str, query: &str) -> Option<Value> {
     let parts: Vec<&str> = call.split('/').collect();
     Some(match parts.as_slice() {
+        ["applications", _, "managed-resources"] if query.contains("kind=Secret") => masked(),
         ["applications", _, "managed-resources"] => managed(),
         ["applications", _, "resource"] => manifest(),
         ["applications", name, "resource-tree"] => tree(shared.apps.get(*name)?),
         ["applications", _, "events"] => json!({"items": [
             {"type": "Warning", "reason": "BackOff", "message": "Back-off restarting failed container main", "count": 1154, "lastTimestamp": "2026-11-15T03:11:12Z"},
             {"type": "Normal", "reason": "Pulled", "message": "Container image is present", "lastTimestamp": "2026-11-15T03:01:12Z"}]}),
+        ["settings"] => {
+            json!({"userLoginsDisabled": false, "oidcConfig": {"name": "Example", "issuer": "https://id.example"}})
+        }
+        ["session"] => {
+            lock(&shared.quirks).is_anonymous = false;
+            json!({"token": "t"})
+        }
         ["clusters"] => json!({"items": [
             {"name": "prod-eu", "server": "https://10.0.0.1", "serverVersion": "1.36", "connectionState": {"status": "Successful"}},
             {"name": "prod-us", "server": "https://10.0.0.2", "connectionState": {"status": "Failed", "message": "dial tcp 10.0.0.2:443: i/o timeout"}}]}),
         ["repositories"] => json!({"items": [
-            {"repo": "https://git.example/shop/deploy.git", "type": "git", "connectionState": {"status": "Successful"}},
+            {"repo": "https://git.example/shop/deploy.git", "type": "git", "connectionState": {"status": "Unknown", "message": "not tested"}},
+            {"repo": "https://git.example/unused.git", "type": "git", "connectionState": {"status": "Unknown", "message": "not tested"}},
             {"repo": "https://charts.example", "type": "helm", "connectionState": {"status": "Failed", "message": "401 Unauthorized"}}]}),
         ["projects"] => json!({"items": [{"metadata": {"name": "shop"}, "spec": {"description": "The shop",
             "sourceRepos": ["https://git.example/*"], "destinations": [{"name": "prod-*", "namespace": "pay"}], "syncWindows": [{}]}}]}),

@@ -23,9 +23,13 @@ pub(crate) async fn all(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.until("document.querySelectorAll('.row').length > 5").await?;
     tab.until(FRESH).await?;
     cut(tab, server).await.context("a cut stream")?;
+    silent(tab, server).await.context("a silent connection")?;
     away(tab, server).await.context("a server that is away")?;
     restarted(tab, server).await.context("a restarted server")?;
     logged_out(tab, server).await.context("a lost session")?;
+    wall(tab, server).await.context("the wall")?;
+    old_home(tab, server).await.context("a Home that is old")?;
+    late_start(tab, server).await.context("a server that starts later")?;
     bad_answer(tab, server).await.context("an answer that fails")
 }
 
@@ -38,6 +42,50 @@ async fn cut(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     let after = tab.requests().iter().filter(|url| url.ends_with("v1/apps")).count();
     ensure!(before == after, "the page loaded everything again after a cut stream");
     tab.until(FRESH).await
+}
+
+/// A connection that is dead without an error is noticed, said, and replaced.
+async fn silent(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    server.turn(Mood::Silent);
+    tab.until(STALE).await?;
+    tab.until("document.querySelector('.banner')?.textContent.includes('sends nothing')").await?;
+    server.turn(Mood::Well);
+    server.degrade("app-771");
+    tab.until(&is_ill("app-771")).await?;
+    tab.until(FRESH).await
+}
+
+/// A screen that nobody touches says how old it is, too.
+async fn wall(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.open(&server.url("?wall")).await?;
+    tab.until(
+        "document.querySelector('.wall .card') !== null && document.querySelector('.fresh time') !== null",
+    )
+    .await?;
+    tab.until(FRESH).await?;
+    server.become_like(Mood::Away);
+    tab.until(STALE).await?;
+    server.become_like(Mood::Well);
+    tab.until(FRESH).await
+}
+
+/// Home has lengths that no event announces. It is asked for again although no app changes.
+async fn old_home(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.open(&server.url("")).await?;
+    tab.until("document.querySelector('.card') !== null").await?;
+    let asked = "performance.getEntriesByType('resource').filter((e) => e.name.endsWith('v1/home')).length";
+    let before = tab.number(asked).await?;
+    tab.eval("{ const now = Date.now; Date.now = () => now() + 31000; }").await?;
+    tab.until(&format!("{asked} > {before}")).await
+}
+
+/// A page that is opened too early tries again by itself.
+async fn late_start(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    server.become_like(Mood::Away);
+    tab.open(&server.url("applications?q=app-77")).await?;
+    tab.until("document.querySelector('.note.bad') !== null").await?;
+    server.become_like(Mood::Well);
+    tab.until("document.querySelectorAll('.row').length > 5").await
 }
 
 /// Nothing can be done while there is no news, and what is shown is marked as old.

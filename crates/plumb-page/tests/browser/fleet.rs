@@ -17,9 +17,13 @@ pub(crate) struct Specimen {
     pub(crate) report: Option<DriftReport>,
 }
 
+/// The time on the server. It stands still, so that a picture of a screen is the same tomorrow.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_second(1_794_712_332).unwrap_or_default()
+}
+
 fn ago(minutes: i64) -> String {
-    let at = Timestamp::now().saturating_sub(SignedDuration::from_mins(minutes)).unwrap_or_default();
-    Timestamp::from_second(at.as_second()).unwrap_or_default().to_string()
+    now().saturating_sub(SignedDuration::from_mins(minutes)).unwrap_or_default().to_string()
 }
 
 /// A plain app. Its values look like those of real fleets: names, projects, clusters, labels.
@@ -37,6 +41,16 @@ pub(crate) fn app(name: &str, health: &str, message: &str) -> Application {
                    "health": {"status": health, "message": message, "lastTransitionTime": "2026-11-01T00:00:00Z"}},
     });
     Application::from_json(&with_text_labels(value)).unwrap_or_default()
+}
+
+/// The report of an app in which somebody changed one value.
+pub(crate) fn report_of(name: &str) -> DriftReport {
+    let edited =
+        finding("ConfigMap", name, "LiveEdit", true, &json!({"fields": ["/data/level"], "actor": "mallory"}));
+    let report = json!({
+        "metadata": {"name": name, "namespace": "argocd", "resourceVersion": "10"},
+        "summary": {"counted": 1, "explained": 0, "worst": ""}, "findings": [edited], "health": []});
+    DriftReport::from_json(&report).unwrap_or_default()
 }
 
 /// Labels are texts.
@@ -249,8 +263,9 @@ fn broken() -> Specimen {
 }
 
 fn explained(name: &'static str) -> Specimen {
-    let patch =
-        format!("--- a/apps/{name}/a.yaml\n+++ b/apps/{name}/a.yaml\n@@ -14 +14,0 @@\n-      prune: false\n");
+    let patch = format!(
+        "# JSON patch of the document at line 1 of apps/{name}/a.yaml\n- {{\"op\":\"remove\",\"path\":\"/spec/syncPolicy/automated/prune\"}}\n"
+    );
     specimen(Draft {
         name,
         spec: json!({}),

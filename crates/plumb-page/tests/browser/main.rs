@@ -16,6 +16,7 @@ mod budgets;
 mod screens;
 mod access;
 mod faults;
+mod usage;
 mod pictures;
 
 use anyhow::{Context as _, Result, ensure};
@@ -32,22 +33,21 @@ fn skipped(why: &str) -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_page_in_a_browser() -> Result<()> {
+/// One browser at a time: what one test does must not slow down what another one measures.
+static ONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Runs a part with a server and a browser of its own.
+async fn with_page(part: impl AsyncFnOnce(&mut Tab<'_>, &Server) -> Result<()>) -> Result<()> {
     if plumb_page::index_html("/").is_none() {
         return skipped("plumb was built without its page");
     }
     let Some(program) = browser::find() else { return skipped("install chromium") };
+    let _one = ONE.lock().await;
     let server = Server::start().await?;
     let mut browser = Chromium::start(&program).await?;
     let mut tab = browser.tab().await?;
     tab.call("Page.addScriptToEvaluateOnNewDocument", json!({"source": budgets::WATCH})).await?;
-    budgets::all(&mut tab, &server).await.context("budgets")?;
-    home(&mut tab, &server).await.context("home")?;
-    apps(&mut tab, &server).await.context("apps")?;
-    acts(&mut tab, &server).await.context("acts")?;
-    faults::all(&mut tab, &server).await.context("faults")?;
-    access::all(&mut tab, &server).await.context("access")?;
+    part(&mut tab, &server).await?;
     let problems = tab.problems();
     ensure!(problems.is_empty(), "the browser reported: {problems:?}");
     let elsewhere: Vec<&String> = tab
@@ -58,7 +58,38 @@ async fn the_page_in_a_browser() -> Result<()> {
         })
         .collect();
     ensure!(elsewhere.is_empty(), "the page asked elsewhere: {elsewhere:?}");
-    pictures::readme(&mut tab, &server).await.context("pictures of the README")
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn budgets_of_the_page() -> Result<()> {
+    with_page(async |tab, server| budgets::all(tab, server).await).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_user_does() -> Result<()> {
+    with_page(async |tab, server| {
+        home(tab, server).await.context("home")?;
+        apps(tab, server).await.context("apps")?;
+        acts(tab, server).await.context("acts")?;
+        usage::all(tab, server).await
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_are_said_and_mended() -> Result<()> {
+    with_page(async |tab, server| faults::all(tab, server).await).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_can_use_it() -> Result<()> {
+    with_page(async |tab, server| access::all(tab, server).await).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pictures_of_the_readme() -> Result<()> {
+    with_page(async |tab, server| pictures::readme(tab, server).await).await
 }
 
 /// The gravest trouble is the first card, the title counts, and a name is text.

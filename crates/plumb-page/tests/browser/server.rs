@@ -28,8 +28,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::answers::{argo_call, own_call};
-use crate::fleet::{N_APPS, app, specimens};
+use crate::answers::{argo_call, own_call, trouble};
+use crate::fleet::{N_APPS, app, now, report_of, specimens};
 
 /// How often a stream says that it lives.
 const BEAT: Duration = Duration::from_secs(5);
@@ -47,12 +47,35 @@ pub(crate) enum Mood {
     LoggedOut,
     /// It does not answer with what was asked for, as a proxy before a dead server.
     Away,
+    /// It keeps its connections and sends nothing, as behind a NAT that forgot them.
+    Silent,
+}
+
+/// What else is different from a server where all is well.
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that a test switches on")]
+#[derive(Debug, Default)]
+pub(crate) struct Quirks {
+    /// Nobody is logged in, and anonymous access is on.
+    pub(crate) is_anonymous: bool,
+    /// The page is read-only.
+    pub(crate) is_read_only: bool,
+    /// The user may see no app.
+    pub(crate) hides_apps: bool,
+    /// `DriftReport`s cannot be read.
+    pub(crate) is_blind: bool,
+    /// So many requests for the snapshot of all apps fail.
+    pub(crate) failing_snapshots: usize,
+    /// An act on this app finds that the plan is old, once.
+    pub(crate) moved: Option<String>,
+    /// The plans of these apps need their names.
+    pub(crate) typed: Vec<String>,
 }
 
 pub(crate) struct Shared {
     pub(crate) view: Mutex<View>,
     pub(crate) apps: BTreeMap<String, Application>,
     pub(crate) acts: Mutex<Vec<Value>>,
+    pub(crate) quirks: Mutex<Quirks>,
     changed: watch::Sender<u64>,
     cut: Mutex<CancellationToken>,
     mood: AtomicU8,
@@ -103,6 +126,7 @@ impl Server {
             view: Mutex::new(view(1)),
             apps: apps.collect(),
             acts: Mutex::default(),
+            quirks: Mutex::default(),
             changed: watch::channel(0).0,
             cut: Mutex::new(CancellationToken::new()),
             mood: AtomicU8::new(0),
@@ -140,6 +164,32 @@ impl Server {
         lock(&self.shared.view).note_app(app(name, "Degraded", &format!("crashes {round}")), "prod");
         self.shared.changed.send_modify(|number| *number += 1);
         at
+    }
+
+    /// Somebody edits an object of an app: its report has a finding.
+    pub(crate) fn drift(&self, name: &str) {
+        lock(&self.shared.view).note_report(report_of(name));
+        self.shared.changed.send_modify(|number| *number += 1);
+    }
+
+    /// Another state of this app is noted, which looks the same.
+    pub(crate) fn touch(&self, name: &str) {
+        let round = self.shared.round.fetch_add(1, Ordering::Relaxed);
+        let Some(app) = self.shared.apps.get(name) else { return };
+        let mut app = app.clone();
+        app.metadata.resource_version = format!("touched-{round}");
+        lock(&self.shared.view).note_app(app, "prod-eu");
+        self.shared.changed.send_modify(|number| *number += 1);
+    }
+
+    /// Answers like this from now on. What is open stays as it is.
+    pub(crate) fn turn(&self, mood: Mood) {
+        self.shared.mood.store(mood as u8, Ordering::SeqCst);
+    }
+
+    /// What is different from now on.
+    pub(crate) fn quirks(&self, change: impl FnOnce(&mut Quirks)) {
+        change(&mut lock(&self.shared.quirks));
     }
 
     /// Changes this many apps, the ones after `from`.
@@ -219,8 +269,9 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
         page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         return page;
     }
+    let is_open = path == "/api/v1/settings";
     match shared.mood.load(Ordering::SeqCst) {
-        mood if mood == Mood::LoggedOut as u8 => {
+        mood if mood == Mood::LoggedOut as u8 && !is_open => {
             return refusal(StatusCode::UNAUTHORIZED, "no session information");
         }
         mood if mood == Mood::Away as u8 => {
@@ -228,6 +279,7 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
             *bad.status_mut() = StatusCode::BAD_GATEWAY;
             return bad;
         }
+        mood if mood == Mood::Silent as u8 => return std::future::pending().await,
         _ => {}
     }
     let query = parts.uri.query().unwrap_or_default();
@@ -259,13 +311,29 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
     let Some(value) = given.flatten() else {
         return refusal(StatusCode::NOT_FOUND, "this server has no such call");
     };
+    if path.ends_with("/apps") && fails_now(shared) {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, "this replica does not lead yet; try again");
+    }
     let text = value.to_string();
+    if path.ends_with("/acts") && value.get("plan").is_some() {
+        let mut moved = typed("application/json", text);
+        *moved.status_mut() = StatusCode::CONFLICT;
+        return moved;
+    }
     if text.len() < 1400 {
         return typed("application/json", text);
     }
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let _ = encoder.write_all(text.as_bytes());
     packed("application/json", Bytes::from(encoder.finish().unwrap_or_default()))
+}
+
+/// True for as many snapshots as shall fail.
+fn fails_now(shared: &Shared) -> bool {
+    let left = &mut lock(&shared.quirks).failing_snapshots;
+    let fails = *left > 0;
+    *left = left.saturating_sub(1);
+    fails
 }
 
 /// One open stream, which is counted.
@@ -299,8 +367,8 @@ impl Open {
     }
 
     fn beat(&self) -> String {
-        let now = Timestamp::now().as_second();
-        format!("event: beat\nid: {}\ndata: {{\"now\": {now}}}\n\n", self.token)
+        let beat = json!({"now": now().as_second(), "trouble": trouble(&self.shared)});
+        format!("event: beat\nid: {}\ndata: {beat}\n\n", self.token)
     }
 }
 
@@ -315,7 +383,11 @@ fn stream(shared: &Arc<Shared>, token: Token) -> Response<Body> {
             let first = open.news().unwrap_or_default() + &open.beat();
             return Some((first, open));
         }
-        match tokio::time::timeout(BEAT, open.changed.changed()).await {
+        let woken = tokio::time::timeout(BEAT, open.changed.changed()).await;
+        if open.shared.mood.load(Ordering::SeqCst) == Mood::Silent as u8 {
+            return std::future::pending().await;
+        }
+        match woken {
             Err(_) => Some((open.beat(), open)),
             Ok(Err(_)) => None,
             Ok(Ok(())) => {

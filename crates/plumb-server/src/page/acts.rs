@@ -12,7 +12,7 @@ use plumb_crd::annotations::DELETION_APPROVED;
 use plumb_page::{GitFacts, Plan, PlanRequest, PlanSources, Verb, plan};
 use serde_json::{Value, json};
 
-use super::caller::PageCaller;
+use super::caller::{PageCaller, PageMode};
 use super::feed::PageFeed;
 use super::routes::Run;
 use crate::call::Answer;
@@ -62,12 +62,14 @@ impl Asked {
 async fn planned(feed: &Arc<PageFeed>, caller: &PageCaller, asked: &Asked) -> Result<Plan, Status> {
     feed.ready().await?;
     let app = caller.app(&asked.app)?;
-    let sources = sources(caller, asked, &app).await;
+    let refusal = caller.refusal(asked.verb, &app, asked.request.objects.first());
+    // Who may not sync must not make plumb render any revision of the repository either.
+    let sources = if refusal.is_some() { PlanSources::default() } else { sources(caller, asked, &app).await };
     let report = feed.view().report(&asked.app).cloned();
     let mut plan = plan(asked.verb, &app, report.as_ref(), &sources, &asked.request, Timestamp::now());
-    if let Some(why) = caller.refusal(asked.verb, &app, asked.request.objects.first()) {
+    plan.is_possible &= refusal.is_none() && caller.mode == PageMode::On;
+    if let Some(why) = refusal {
         plan.shown["hurdle"] = json!(why);
-        plan.is_possible = false;
     }
     Ok(plan)
 }
@@ -136,6 +138,9 @@ pub(super) async fn act(
     run: &Run<'_>,
 ) -> Result<Acted, Status> {
     let asked = Asked::read(body)?;
+    if caller.mode != PageMode::On {
+        return Err(Status::new(Code::PermissionDenied, "this page is read-only; copy the command"));
+    }
     let plan = planned(feed, caller, &asked).await?;
     if plan.token != asked.token || !plan.is_possible {
         return Ok(Acted::Moved(plan.shown));

@@ -58,16 +58,14 @@ impl PageCaller {
         if self.may_see(app.project(), id) { Ok(app) } else { Err(hidden()) }
     }
 
-    /// Why the caller may not use a verb on an app or on one of its objects; `None` if it is permitted.
+    /// Why the caller may not use a verb on an app or on one of its objects; `None` if it is permitted. A page that is
+    /// read-only shows the plan nevertheless, for its commands.
     pub(super) fn refusal(
         &self,
         verb: Verb,
         app: &Application,
         object: Option<&ObjectKey>,
     ) -> Option<String> {
-        if self.mode != PageMode::On {
-            return Some("this page is read-only; copy the command".to_owned());
-        }
         let action = verb.action(object);
         if self.may(&action, app.project(), &app.id()) {
             return None;
@@ -75,12 +73,13 @@ impl PageCaller {
         Some(format!("you may not: `applications, {action}` is missing in argocd-rbac-cm"))
     }
 
-    /// What the caller may do with an app: for each verb the reason why not, or null.
+    /// What the caller may do with an app: for each verb the reason why not, or null. What is permitted for one object and
+    /// not for another is not known here: the plan says it.
     pub(super) fn can(&self, app: &Application) -> Value {
         let verbs = Verb::ALL.into_iter().map(|verb| {
-            let example = ObjectKey::new("apps", "Deployment", Some("*".to_owned()), "*");
-            let object = matches!(verb, Verb::Restart | Verb::DeleteObject).then_some(&example);
-            (verb.name().to_owned(), json!(self.refusal(verb, app, object)))
+            let is_of_object = matches!(verb, Verb::Restart | Verb::DeleteObject);
+            let refusal = if is_of_object { None } else { self.refusal(verb, app, None) };
+            (verb.name().to_owned(), json!(refusal))
         });
         let mut can: Map<String, Value> = verbs.collect();
         let logs = self.allows("logs", "get", app.project(), &app.id());

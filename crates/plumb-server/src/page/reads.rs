@@ -7,7 +7,7 @@ use plumb_api::{Code, Status};
 use plumb_core::app::AppId;
 use plumb_core::object::ObjectKey;
 use plumb_engine::KnownApp;
-use plumb_page::{Row, activity, columns, detail, doctor, home, orphans};
+use plumb_page::{Row, activity, columns, detail, doctor, failures, home, orphans};
 use serde_json::{Value, json};
 
 use super::caller::{PageCaller, PageMode};
@@ -44,6 +44,7 @@ pub(super) async fn over_all(feed: &Arc<PageFeed>, caller: PageCaller, what: &st
                 home["token"] = json!(token);
                 // The first load asks once for both.
                 home["me"] = me(&caller);
+                home["trouble"] = feed.trouble();
                 home
             }
             "apps" => {
@@ -51,6 +52,7 @@ pub(super) async fn over_all(feed: &Arc<PageFeed>, caller: PageCaller, what: &st
                 json!({"token": token, "columns": columns(), "rows": cells})
             }
             "doctor" => doctor(reports()),
+            "failures" => failures(rows.into_iter()),
             "orphans" => orphans(reports()),
             "activity" => activity(rows.into_iter(), reports()),
             _ => return None,

@@ -1,12 +1,13 @@
 //! Maps the paths of the page to answers.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method as HttpVerb, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use plumb_api::{Code, Status, query_pairs};
 use plumb_core::app::AppId;
 use plumb_core::object::ObjectKey;
@@ -19,6 +20,7 @@ use super::reply::{document, error_answer, events_answer, file, json_answer};
 use super::{reads, stream, undo};
 use crate::body::AnswerBody;
 use crate::call::{Answer, Shared};
+use crate::call_rates::CallRates;
 
 /// Below this are the page's own calls.
 const CALLS: &str = "/api/plumb/v1/";
@@ -40,6 +42,11 @@ pub(crate) struct PageRequest<'r> {
     pub(crate) query: &'r str,
     pub(crate) headers: &'r HeaderMap,
     pub(crate) body: Incoming,
+    /// Who counts for the rates if nobody is logged in.
+    pub(crate) peer: String,
+    pub(crate) rates: &'r CallRates,
+    /// Gets a token for the client to go on with, if the one of the request ends soon.
+    pub(crate) renewed: &'r Mutex<Option<String>>,
 }
 
 /// The page.
@@ -81,28 +88,32 @@ impl Page {
         }
         let Some(call) = request.path.strip_prefix(CALLS) else { return document(&self.base) };
         let answer = if *request.verb == HttpVerb::POST {
-            self.write(call, headers, request.body, run).await
+            self.write(call, request, run).await
         } else if *request.verb == HttpVerb::GET {
-            self.read(call, request.query, headers).await
+            self.read(call, &request).await
         } else {
             Err(Status::new(Code::Unimplemented, "the page does not use this method"))
         };
         answer.unwrap_or_else(|status| error_answer(headers, &status))
     }
 
-    async fn caller(&self, headers: &HeaderMap) -> Result<PageCaller, Status> {
+    /// Who asks. Each request counts as a call of the API does.
+    async fn caller(&self, request: &PageRequest<'_>) -> Result<PageCaller, Status> {
         self.shared.state.ready().await?;
-        let identity = self.shared.sessions.identify(headers).await?;
+        let identity = self.shared.sessions.identify(request.headers).await?;
+        if identity.renewed.is_some() {
+            request.renewed.lock().clone_from(&identity.renewed);
+        }
+        let known = Some(&identity.username).filter(|name| !name.is_empty()).unwrap_or(&request.peer);
+        if !request.rates.take(known, Instant::now()) {
+            return Err(Status::new(Code::ResourceExhausted, "too many calls; try again in a second"));
+        }
         Ok(PageCaller { shared: Arc::clone(&self.shared), identity, mode: self.mode })
     }
 
-    async fn read(
-        &self,
-        call: &str,
-        query: &str,
-        headers: &HeaderMap,
-    ) -> Result<Response<AnswerBody>, Status> {
-        let caller = self.caller(headers).await?;
+    async fn read(&self, call: &str, request: &PageRequest<'_>) -> Result<Response<AnswerBody>, Status> {
+        let (query, headers) = (request.query, request.headers);
+        let caller = self.caller(request).await?;
         let feed = &self.feed;
         let parts: Vec<String> = call.split('/').map(decoded).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -137,13 +148,13 @@ impl Page {
     async fn write(
         &self,
         call: &str,
-        headers: &HeaderMap,
-        body: Incoming,
+        request: PageRequest<'_>,
         run: &Run<'_>,
     ) -> Result<Response<AnswerBody>, Status> {
+        let headers = request.headers;
         refuse_other_sites(headers)?;
-        let caller = self.caller(headers).await?;
-        let read = tokio::time::timeout(BODY_WITHIN, Limited::new(body, LARGEST).collect()).await;
+        let caller = self.caller(&request).await?;
+        let read = tokio::time::timeout(BODY_WITHIN, Limited::new(request.body, LARGEST).collect()).await;
         let bytes = read
             .ok()
             .and_then(Result::ok)

@@ -77,7 +77,8 @@ impl Open {
             tokio::select! {
                 () = self.sender.closed() => return,
                 _ = beat.tick() => {
-                    if !self.send("beat", &json!({"now": jiff::Timestamp::now().as_second()})).await {
+                    let now = jiff::Timestamp::now().as_second();
+                    if !self.send("beat", &json!({"now": now, "trouble": self.feed.trouble()})).await {
                         return;
                     }
                 }
