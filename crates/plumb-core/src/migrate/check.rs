@@ -1,10 +1,11 @@
 //! What works, what differs, and what is missing.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use super::facts::{Finding, Installation, Level, Report};
+use super::facts::{Finding, Installation, Level, Report, finding};
+use super::parts::{all_sources, is_set, list, name, runs, workload, workloads};
+use super::plugins::plugins;
+use super::registrations::registrations;
 
 /// Decides what the move changes.
 pub fn check(installation: &Installation) -> Report {
@@ -13,6 +14,7 @@ pub fn check(installation: &Installation) -> Report {
     findings.extend(plugins(installation));
     findings.extend(sources(installation));
     findings.extend(application_sets(installation));
+    findings.extend(registrations(&installation.registrations));
     findings.extend(users(installation));
     findings.extend(others(installation));
     for (place, reason) in &installation.without_effect {
@@ -29,101 +31,27 @@ pub fn check(installation: &Installation) -> Report {
     Report { findings, verdicts }
 }
 
-fn finding(level: Level, subject: &str, what: impl Into<String>, next: &str) -> Finding {
-    Finding { level, subject: subject.to_owned(), what: what.into(), next: next.to_owned() }
-}
-
-fn name(object: &Value) -> &str {
-    object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
-fn list<'a>(value: &'a Value, place: &str) -> &'a [Value] {
-    value.pointer(place).and_then(Value::as_array).map_or(&[], Vec::as_slice)
-}
-
-/// The workload with this component, whatever the release of its chart is called.
-fn workload<'a>(installation: &'a Installation, component: &str) -> Option<&'a Value> {
-    let label = "/spec/template/metadata/labels/app.kubernetes.io~1name";
-    installation.workloads.iter().find(|workload| {
-        let labelled = workload.pointer(label).and_then(Value::as_str);
-        name(workload) == component || labelled == Some(component) || name(workload).ends_with(component)
-    })
-}
-
-fn runs(workload: &Value) -> bool {
-    workload["spec"]["replicas"].as_u64() != Some(0)
-}
-
 /// Two controllers of the same objects would undo each other's changes.
 fn controllers(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
     for (component, what) in [
-        ("argocd-application-controller", "reconciles the same Applications as plumb"),
-        ("argocd-applicationset-controller", "generates the same Applications as plumb"),
+        ("application-controller", "reconciles the same Applications as plumb"),
+        ("applicationset-controller", "generates the same Applications as plumb"),
     ] {
-        if let Some(object) = workload(installation, component).filter(|object| runs(object)) {
+        for object in workloads(installation, component).filter(|object| runs(object)) {
             let kind = object["kind"].as_str().unwrap_or("Deployment").to_lowercase();
             let next = format!("kubectl scale {kind}/{} --replicas=0", name(object));
-            found.push(finding(Level::Step, component, what, &next));
+            found.push(finding(Level::Step, name(object), what, &next));
         }
     }
     found
-}
-
-/// Plugins in sidecars of the repo server.
-fn plugins(installation: &Installation) -> Vec<Finding> {
-    let mut found = Vec::new();
-    if let Some(server) = workload(installation, "argocd-repo-server") {
-        let own = |container: &&Value| {
-            matches!(container["name"].as_str(), Some("argocd-repo-server" | "repo-server"))
-        };
-        for sidecar in list(server, "/spec/template/spec/containers").iter().filter(|one| !own(one)) {
-            let plugin = sidecar["name"].as_str().unwrap_or_default();
-            let next = "copy its plugin.yaml into the ConfigMap `plumb-plugins`, and its programs into plumb's image";
-            found.push(finding(
-                if installation.plugins.iter().any(|known| known == plugin) {
-                    Level::Works
-                } else {
-                    Level::Missing
-                },
-                &format!("plugin {plugin}"),
-                "runs in a sidecar of the repo server, which plumb does not use",
-                next,
-            ));
-        }
-    }
-    let mut used: BTreeMap<String, usize> = BTreeMap::new();
-    for source in installation.applications.iter().flat_map(all_sources) {
-        if let Some(plugin) = source.get("plugin") {
-            let plugin = plugin["name"].as_str().unwrap_or("found by its files");
-            *used.entry(plugin.to_owned()).or_default() += 1;
-        }
-    }
-    for (plugin, n_apps) in used {
-        let is_known = installation.plugins.contains(&plugin);
-        let level = if is_known { Level::Works } else { Level::Missing };
-        let what = format!("sources that use it: {n_apps}");
-        found.push(finding(
-            level,
-            &format!("plugin {plugin}"),
-            what,
-            "declare it in the ConfigMap `plumb-plugins`",
-        ));
-    }
-    found
-}
-
-fn all_sources(application: &Value) -> Vec<&Value> {
-    let many = list(application, "/spec/sources").iter();
-    let one = application["spec"].get("source").into_iter();
-    many.chain(one).collect()
 }
 
 /// Sources that plumb does not read.
 fn sources(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
     for application in &installation.applications {
-        if application["spec"].get("sourceHydrator").is_some_and(|hydrator| !hydrator.is_null()) {
+        if application["spec"].get("sourceHydrator").is_some_and(is_set) {
             let what = "uses the source hydrator, which plumb does not have";
             found.push(finding(
                 Level::Missing,
@@ -147,16 +75,10 @@ fn sources(installation: &Installation) -> Vec<Finding> {
 fn application_sets(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
     for set in &installation.application_sets {
-        let text = set["spec"]["generators"].to_string();
-        for (key, what) in [
-            ("\"appSecretName\"", "authenticates as a GitHub App"),
-            ("\"caRef\"", "names a certificate of its own"),
-            ("\"awsCodeCommit\"", "lists repositories of CodeCommit"),
-        ] {
-            if text.contains(key) {
-                let next = "its Applications stay as they are; see docs/applicationsets.md";
-                found.push(finding(Level::Missing, &format!("set {}", name(set)), what, next));
-            }
+        if set["spec"]["generators"].to_string().contains("\"awsCodeCommit\"") {
+            let what = "lists repositories of CodeCommit, which plumb cannot ask";
+            let next = "name its repositories in a list or Git generator; its Applications stay as they are";
+            found.push(finding(Level::Missing, &format!("set {}", name(set)), what, next));
         }
     }
     if !installation.application_sets.is_empty() && found.is_empty() {
@@ -169,16 +91,18 @@ fn application_sets(installation: &Installation) -> Vec<Finding> {
 /// Who logs in, and how.
 fn users(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
-    let is_set = |key: &str| installation.config.get(key).is_some_and(|value| !value.trim().is_empty());
-    for key in ["dex.config", "oidc.config"] {
-        if is_set(key) {
-            let what = "single sign-on is not supported";
-            let next = "keep argocd-server for its users, or give them kubeconfigs or local accounts";
-            found.push(finding(Level::Missing, &format!("argocd-cm {key}"), what, next));
-        }
+    let has = |key: &str| installation.config.get(key).is_some_and(|value| !value.trim().is_empty());
+    if has("oidc.config") {
+        let what = "users log in at plumb with the same provider";
+        found.push(finding(Level::Works, "argocd-cm oidc.config", what, "docs/server.md lists its keys"));
+    }
+    if has("dex.config") {
+        let what = "plumb has no Dex of its own";
+        let next = "name the provider, or a Dex of its own, in oidc.config";
+        found.push(finding(Level::Missing, "argocd-cm dex.config", what, next));
     }
     let extension = |key: &&String| key.starts_with("extension.config");
-    let server = workload(installation, "argocd-server");
+    let server = workload(installation, "server");
     let installs = server.is_some_and(|server| {
         let containers = list(server, "/spec/template/spec/initContainers").iter();
         containers.filter_map(|one| one["name"].as_str()).any(|name| name.contains("extension"))
@@ -209,7 +133,7 @@ fn others(installation: &Installation) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::migrate::{AppVerdict, text};
+    use crate::migrate::{AppVerdict, Registration, text};
     use expect_test::{Expect, expect};
     use serde_json::json;
 
@@ -218,9 +142,23 @@ mod tests {
     }
 
     fn workload(kind: &str, name: &str, replicas: u32, containers: &[&str]) -> Value {
-        let containers: Vec<Value> = containers.iter().map(|name| json!({"name": name})).collect();
+        let container = |name: &&str| match *name {
+            "avp" => json!({"name": name, "command": ["/var/run/argocd/argocd-cmp-server"]}),
+            _ => json!({"name": name}),
+        };
+        let containers: Vec<Value> = containers.iter().map(container).collect();
         json!({"kind": kind, "metadata": {"name": name},
             "spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}}})
+    }
+
+    fn of_component(component: &str, mut workload: Value) -> Value {
+        workload["metadata"]["labels"] =
+            json!({"app.kubernetes.io/component": component, "app.kubernetes.io/part-of": "argocd"});
+        workload
+    }
+
+    fn registration(of: &str, keys: &[&str]) -> Registration {
+        Registration { of: of.to_owned(), keys: keys.iter().map(|key| (*key).to_owned()).collect() }
     }
 
     #[test]
@@ -233,14 +171,29 @@ mod tests {
             ],
             application_sets: vec![
                 json!({"metadata": {"name": "pulls"}, "spec": {"generators": [{"pullRequest": {"github": {"appSecretName": "x"}}}]}}),
+                json!({"metadata": {"name": "aws"}, "spec": {"generators": [{"scmProvider": {"awsCodeCommit": {}}}]}}),
             ],
             workloads: vec![
                 workload("StatefulSet", "argocd-application-controller", 1, &["x"]),
-                workload("Deployment", "my-argocd-repo-server", 2, &["repo-server", "avp"]),
+                of_component("applicationset-controller", workload("Deployment", "cd-sets", 1, &["x"])),
+                workload("Deployment", "my-argocd-repo-server", 2, &["repo-server", "avp", "istio-proxy"]),
+                // Of another program.
+                json!({"kind": "Deployment", "metadata": {"name": "shop",
+                    "labels": {"app.kubernetes.io/component": "server"}}}),
             ],
-            config: [("oidc.config", "name: x"), ("extension.config.a", "x")]
-                .map(|(key, value)| (key.to_owned(), value.to_owned()))
-                .into(),
+            registrations: vec![
+                registration("cluster https://a", &["awsAuthConfig", "tlsClientConfig"]),
+                registration("cluster https://b", &["execProviderConfig", "proxyUrl"]),
+                registration("repository https://git.example.com/a", &["githubAppPrivateKey", "enableLfs"]),
+                registration("repository oci://registry.example.com/b", &["oci", "password", "username"]),
+            ],
+            config: [
+                ("oidc.config", "name: x"),
+                ("dex.config", "connectors: []"),
+                ("extension.config.a", "x"),
+            ]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
             notifications: Some([("trigger.a".to_owned(), String::new())].into()),
             without_effect: vec![("argocd-cm a".to_owned(), "because".to_owned())],
             unread: vec!["deployments: forbidden".to_owned()],
@@ -249,25 +202,35 @@ mod tests {
         assert!(check(&installation).is_blocked());
         check_text(
             &installation,
-            &expect![[r"
+            &expect![[r#"
                 What does not work with plumb:
                   app dry: uses the source hydrator, which plumb does not have
                       render it in CI
                   app far: has value files by URL, which plumb refuses
                       move the file into a repository, and name it with `$ref`
-                  argocd-cm oidc.config: single sign-on is not supported
-                      keep argocd-server for its users, or give them kubeconfigs or local accounts
+                  argocd-cm dex.config: plumb has no Dex of its own
+                      name the provider, or a Dex of its own, in oidc.config
+                  cluster https://a: logs in with awsAuthConfig, which plumb does not have
+                      use a token, or `execProviderConfig` with a program in plumb's image
+                  cluster https://b: is reached through a proxy (proxyUrl), which plumb does not use for clusters
+                      let plumb reach it directly
                   extensions: extensions of Argo CD's user interface do not run in plumb's page
                       keep argocd-server for them
                   plugin avp: runs in a sidecar of the repo server, which plumb does not use
                       copy its plugin.yaml into the ConfigMap `plumb-plugins`, and its programs into plumb's image
                   plugin cdk8s: sources that use it: 1
                       declare it in the ConfigMap `plumb-plugins`
-                  set pulls: authenticates as a GitHub App
-                      its Applications stay as they are; see docs/applicationsets.md
+                  repository https://git.example.com/a: logs in as a GitHub App, which plumb cannot do for repositories
+                      use a token (`username` and `password`) or a deploy key (`sshPrivateKey`)
+                  set aws: lists repositories of CodeCommit, which plumb cannot ask
+                      name its repositories in a list or Git generator; its Applications stay as they are
                 Before plumb starts:
                   argocd-application-controller: reconciles the same Applications as plumb
                       kubectl scale statefulset/argocd-application-controller --replicas=0
+                  cd-sets: generates the same Applications as plumb
+                      kubectl scale deployment/cd-sets --replicas=0
+                  cluster https://b: a program logs in (execProviderConfig), which plumb starts only if allowed
+                      start plumb with `--cluster-exec-plugins`, in an image that has the program
                   permissions: not checked: deployments: forbidden
                       run the check with a user who may read it
                 What differs:
@@ -275,7 +238,14 @@ mod tests {
                       remove it, or leave it: plumb logs it once
                   notifications: triggers: 1; plumb writes the status that they read
                       keep argocd-notifications-controller running
-            "]],
+                  repository https://git.example.com/a: has large files (enableLfs), which plumb does not fetch
+                      keep the files that apps render out of Git LFS
+                  repository oci://registry.example.com/b: is an OCI registry, from which plumb reads charts and no other artifacts
+                      keep plain manifests in Git or in a chart
+                What works:
+                  argocd-cm oidc.config: users log in at plumb with the same provider
+                      docs/server.md lists its keys
+            "#]],
         );
     }
 
@@ -307,6 +277,42 @@ mod tests {
                   argocd/a: Synced -> OutOfSync (LiveEdit)
                   argocd/web: OutOfSync -> Synced (2 explained)
             "]],
+        );
+    }
+
+    #[test]
+    fn what_plumb_does_is_no_obstacle() {
+        let sets = ["appSecretName", "caRef"].map(|key| {
+            json!({"metadata": {"name": key}, "spec": {"generators": [{"scmProvider": {"gitlab": {key: "x"}}}]}})
+        });
+        let installation = Installation {
+            application_sets: sets.into(),
+            applications: vec![
+                json!({"metadata": {"name": "web"}, "spec": {"source": {"plugin": {"name": "avp"}}}}),
+            ],
+            plugins: vec!["avp".to_owned()],
+            workloads: vec![of_component(
+                "repo-server",
+                workload("Deployment", "cd-repo", 1, &["cd", "avp"]),
+            )],
+            config: [("oidc.config".to_owned(), "name: x".to_owned())].into(),
+            registrations: vec![registration("cluster https://a", &["bearerToken"])],
+            ..Installation::default()
+        };
+        assert!(!check(&installation).is_blocked());
+        check_text(
+            &installation,
+            &expect![[r#"
+            What works:
+              ApplicationSets: sets: 2
+                  plumb generates their Applications
+              argocd-cm oidc.config: users log in at plumb with the same provider
+                  docs/server.md lists its keys
+              plugin avp: declared in the ConfigMap `plumb-plugins`
+                  plumb runs it without the sidecar of the repo server
+              plugin avp: sources that use it: 1
+                  its programs must be in plumb's image
+        "#]],
         );
     }
 

@@ -1,6 +1,6 @@
 //! What is known about an installation of Argo CD, and what follows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -19,12 +19,24 @@ pub struct Installation {
     pub notifications: Option<BTreeMap<String, String>>,
     /// The keys of the `ConfigMap` `plumb-plugins`: plugins that plumb would run.
     pub plugins: Vec<String>,
+    /// The Secrets that register clusters and repositories.
+    pub registrations: Vec<Registration>,
     /// Settings that are set and have no effect on plumb, with the reason.
     pub without_effect: Vec<(String, String)>,
     /// What could not be read, with the reason.
     pub unread: Vec<String>,
     /// What each app's status says, and what plumb would say.
     pub verdicts: Vec<AppVerdict>,
+}
+
+/// A Secret that registers a cluster, a repository or credentials, without its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registration {
+    /// What it is, and its address without credentials: `cluster https://…`.
+    pub of: String,
+    /// The keys that have a value other than `false`, those in `config` of a cluster as well. `oci` stands for a registry of
+    /// artifacts.
+    pub keys: BTreeSet<String>,
 }
 
 /// One app before and after.
@@ -76,6 +88,10 @@ pub struct Finding {
     pub what: String,
     /// What to do.
     pub next: String,
+}
+
+pub(super) fn finding(level: Level, subject: &str, what: impl Into<String>, next: &str) -> Finding {
+    Finding { level, subject: subject.to_owned(), what: what.into(), next: next.to_owned() }
 }
 
 /// Everything about the move.
