@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::future::{BoxFuture, FutureExt as _};
 use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
-use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, decode, query_pairs, unframe};
+use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, query_pairs};
 use plumb_core::peers::{Peer, PeerShares};
 use plumb_engine::Handle;
 use plumb_kube::{ConnectError, Connection};
@@ -23,6 +23,7 @@ use crate::body::AnswerBody;
 use crate::call::{Answer, Call, Shared};
 use crate::call_rates::CallRates;
 use crate::certificate::Certificates;
+use crate::client_name::{agent_of, client_name};
 use crate::connections::Connections;
 use crate::doors::{self, CookieRules, Dialect};
 use crate::handlers::{Access, Handler, find};
@@ -310,7 +311,7 @@ impl Api {
         let Some(method) = Tables::get().method(name) else { return doors::unimplemented(dialect, name) };
         let result = async {
             let Body { bytes, room: _room } = self.read(&method.path, &asked, body).await?;
-            let mut messages = messages(method, &bytes)?;
+            let mut messages = doors::messages(method, &bytes, LARGEST_REQUEST)?;
             let request = if method.client_streams {
                 doors::uploaded(messages)
             } else {
@@ -472,7 +473,7 @@ impl Api {
         request: Value,
         fields: Option<SelectedFields>,
     ) -> Result<Answer, Status> {
-        let agent = agent_of(asked);
+        let agent = agent_of(&asked.headers);
         let Some(handler) = find(&method.path) else {
             info!(method = method.path, client = agent, "a client asked for a call that plumb does not have");
             self.shared.handle.count_unimplemented(&method.path, client_name(&agent));
@@ -560,30 +561,6 @@ fn while_permitted(call: Arc<Call>, headers: HeaderMap, messages: mpsc::Receiver
     Answer::Stream(guarded(messages, CHECK_STREAMS, still))
 }
 
-/// What a client says that it is, so that it can be logged.
-fn agent_of(asked: &Asked) -> String {
-    let agent = asked.headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect()
-}
-
-/// The program that a client says it is, as far as plumb knows it: the number of names in metrics is bounded.
-fn client_name(agent: &str) -> &'static str {
-    let known = [
-        ("argocd-client", "argocd"),
-        ("terraform", "terraform"),
-        ("backstage", "backstage"),
-        ("grpc-go", "grpc-go"),
-        ("grpc-", "grpc"),
-        ("Mozilla", "browser"),
-        ("curl", "curl"),
-        ("python", "python"),
-        ("Go-http-client", "go"),
-    ];
-    let lower = agent.to_lowercase();
-    let found = known.into_iter().find(|(part, _)| lower.contains(&part.to_lowercase()));
-    found.map_or("other", |(_, name)| name)
-}
-
 /// What the table says that the caller needs.
 fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
     match &handler.access {
@@ -601,23 +578,6 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
         }
         Access::On(resource, action, object) => call.require(resource, action, &object(&call.request)),
     }
-}
-
-/// The messages of a request: one, or several if the client streams.
-fn messages(method: &Method, bytes: &[u8]) -> Result<Vec<Value>, Status> {
-    let wrong = |why: &dyn std::fmt::Display| Status::invalid(why.to_string());
-    let mut messages = Vec::new();
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let framed = unframe(rest, LARGEST_REQUEST).map_err(|error| wrong(&error))?;
-        let (message, taken) = framed.ok_or_else(|| Status::invalid("the message is incomplete"))?;
-        messages.push(decode(Tables::get(), method.input, message).map_err(|error| wrong(&error))?);
-        if !method.client_streams {
-            break;
-        }
-        rest = rest.get(taken..).unwrap_or_default();
-    }
-    Ok(messages)
 }
 
 /// The headers of every answer.

@@ -24,6 +24,7 @@ mod session;
 mod replica;
 mod certificate;
 mod connections;
+mod client_name;
 mod app_feed;
 mod set_feed;
 mod call;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Frame;
-use plumb_api::{Code, Method, Status, Tables, encode, frame, grpc_message, trailer_frame};
+use plumb_api::{Code, Method, Status, Tables, decode, encode, frame, grpc_message, trailer_frame, unframe};
 use serde_json::{Value, json};
 
 use super::stream::{self, Part};
@@ -119,6 +119,23 @@ pub(crate) fn uploaded(parts: Vec<Value>) -> Value {
 /// The answer to a call that the tables do not have.
 pub(crate) fn unimplemented(dialect: Dialect, path: &str) -> Response<AnswerBody> {
     error(dialect, &Status::new(Code::Unimplemented, format!("unknown method {path}")))
+}
+
+/// The messages of a request: one, or several if the client streams.
+pub(crate) fn messages(method: &Method, bytes: &[u8], largest: usize) -> Result<Vec<Value>, Status> {
+    let wrong = |why: &dyn std::fmt::Display| Status::invalid(why.to_string());
+    let mut messages = Vec::new();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let framed = unframe(rest, largest).map_err(|error| wrong(&error))?;
+        let (message, taken) = framed.ok_or_else(|| Status::invalid("the message is incomplete"))?;
+        messages.push(decode(Tables::get(), method.input, message).map_err(|error| wrong(&error))?);
+        if !method.client_streams {
+            break;
+        }
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Ok(messages)
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ mod stream;
 
 pub(crate) use badge::answer as answer_badge;
 pub(crate) use cookie::{CookieRules, renew};
-pub(crate) use grpc::{Dialect, answer as answer_grpc, error as grpc_error, unimplemented, uploaded};
+pub(crate) use grpc::{
+    Dialect, answer as answer_grpc, error as grpc_error, messages, unimplemented, uploaded,
+};
 pub(crate) use logout::answer as answer_logout;
 pub(crate) use rest::{answer as answer_rest, error as rest_error, text};
 pub(crate) use sso::{begin as begin_sso, end as end_sso};
