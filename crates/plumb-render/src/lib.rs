@@ -56,7 +56,7 @@ pub use kustomize::inspect_overlay;
 pub use limits::Limits;
 pub use local_checkout::LocalFiles;
 pub use memory_files::MemoryFiles;
-pub use renderer::{Freshness, RenderObserver, Rendered, Renderer, RendererConfig};
+pub use renderer::{Freshness, Looked, Planned, RenderObserver, Rendered, Renderer, RendererConfig};
 pub use request::{AppFacts, ClusterFacts, Overrides, RenderRequest};
 pub use sandbox::tool_launcher;
 pub use settings::{KustomizeVersion, Plugin, PluginDiscovery, RenderSettings};

@@ -119,6 +119,31 @@ enum Plan {
     Plugin(PluginPlan),
 }
 
+/// A rendering that has to run.
+pub struct Planned {
+    plan: Plan,
+    set: ReadSet,
+    key: String,
+    path: RepoPath,
+    source_type: SourceType,
+    freshness: Freshness,
+}
+
+impl Planned {
+    /// True if a tool runs. Plain files are only read.
+    pub fn runs_tool(&self) -> bool {
+        self.plan.work() == Work::Tool
+    }
+}
+
+/// What is known of a rendering before it runs.
+pub enum Looked {
+    /// An earlier result.
+    Found(Rendered),
+    /// There is none that may be used.
+    NotFound(Box<Planned>),
+}
+
 /// Who wants to know how far a rendering is.
 pub trait RenderObserver {
     /// The rendering is not in the cache, has the memory that it needs, and begins. Called again if it needs more.
@@ -171,6 +196,20 @@ impl Renderer {
         freshness: Freshness,
         observer: &dyn RenderObserver,
     ) -> Result<Rendered, RenderError> {
+        match self.look(request, freshness, observer)? {
+            Looked::Found(rendered) => Ok(rendered),
+            Looked::NotFound(planned) => self.run_planned(planned, request, observer),
+        }
+    }
+
+    /// Looks for an earlier result. If there is none, returns what has to be done: reading plain files takes a moment, a
+    /// tool may take long.
+    pub fn look(
+        &self,
+        request: &RenderRequest,
+        freshness: Freshness,
+        observer: &dyn RenderObserver,
+    ) -> Result<Looked, RenderError> {
         let started = Instant::now();
         let path = app_path(request)?;
         let source = effective_source(request, &path, &self.option_limits)?;
@@ -183,13 +222,27 @@ impl Renderer {
             && let Some((source_type, manifests)) =
                 self.cache.read(&key, request.index, &|n_bytes| observer.before_reading(n_bytes))
         {
-            return Ok(Rendered { manifests, source_type, cached: true, took: started.elapsed() });
+            let took = started.elapsed();
+            return Ok(Looked::Found(Rendered { manifests, source_type, cached: true, took }));
         }
         if freshness == Freshness::Cached
             && let Some(error) = self.failed.recent(&key, started)
         {
             return Err(error);
         }
+        let planned = Planned { plan, set, key, path, source_type, freshness };
+        Ok(Looked::NotFound(Box::new(planned)))
+    }
+
+    /// Renders what is not in the cache.
+    pub fn run_planned(
+        &self,
+        planned: Box<Planned>,
+        request: &RenderRequest,
+        observer: &dyn RenderObserver,
+    ) -> Result<Rendered, RenderError> {
+        let started = Instant::now();
+        let Planned { plan, set, key, path, source_type, freshness } = *planned;
         let clock = match freshness {
             Freshness::Cached | Freshness::Fresh | Freshness::Renewed => Clock::Real,
             Freshness::AnotherDay => Clock::Moved,
@@ -208,6 +261,11 @@ impl Renderer {
             Freshness::Fresh | Freshness::AnotherDay => {}
         }
         Ok(Rendered { manifests, source_type, cached: false, took: started.elapsed() })
+    }
+
+    /// How many tools have memory at the same time.
+    pub fn n_tools(&self) -> usize {
+        self.memory.n_places(Part::Place(Work::Tool))
     }
 
     /// The charts that the caller has to fetch for [`RenderRequest::chart_dependencies`]: the dependencies that the
@@ -272,7 +330,7 @@ impl Renderer {
         }
     }
 
-    /// Runs with a part of the memory that renderings share. If that is not enough, runs once more with the memory of
+    /// Runs in one of the places for such work. If that is not enough, runs once more with the memory of
     /// the one large rendering.
     fn run(
         &self,
@@ -283,7 +341,7 @@ impl Renderer {
         observer: &dyn RenderObserver,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
         let run = |part: Part| self.run_in(part, plan, request, set, clock, observer);
-        match run(Part::Shared(plan.work())) {
+        match run(Part::Place(plan.work())) {
             Err(error) if error.is_memory_limit() => run(Part::Large),
             result => result,
         }
@@ -298,11 +356,12 @@ impl Renderer {
         clock: Clock,
         observer: &dyn RenderObserver,
     ) -> Result<Vec<RenderedManifest>, RenderError> {
-        let reserved = Cell::new(Some(self.memory.reserve(&request.app.project, part)));
+        let tenant = request.tenant();
+        let reserved = Cell::new(Some(self.memory.reserve(&tenant, part)));
         observer.begins();
         let has_run = |n_bytes: usize| {
             // The memory of a tool that has ended is free.
-            if !observer.before_reading(n_bytes) && part == Part::Shared(Work::Tool) {
+            if !observer.before_reading(n_bytes) && part == Part::Place(Work::Tool) {
                 drop(reserved.take());
             }
         };

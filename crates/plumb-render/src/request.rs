@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plumb_core::app::Source;
 use plumb_core::source::SourceFiles;
+use plumb_core::turns::Tenant;
 use serde_json::Value;
 
 use crate::charts::ChartDependency;
@@ -34,6 +35,13 @@ pub struct RenderRequest {
     pub cluster: ClusterFacts,
     /// The settings that rendering depends on.
     pub settings: Arc<RenderSettings>,
+}
+
+impl RenderRequest {
+    /// Who waits for a place: each source of an app has a pace of its own.
+    pub fn tenant(&self) -> Tenant {
+        Tenant { project: self.app.project.clone(), app: format!("{}/{}", self.app.instance, self.index) }
+    }
 }
 
 /// Merges the documents of `.argocd-source.yaml` and `.argocd-source-<app>.yaml`, in this order, over the source.

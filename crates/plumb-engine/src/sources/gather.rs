@@ -1,13 +1,12 @@
 //! From an app's sources to the desired set: resolve, read, render, build.
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_core::app::{App, AppId, Operation};
+use plumb_core::app::{App, Operation};
 use plumb_core::desired::{Complete, DesiredContext, DesiredSet, RenderedManifest, build};
 use plumb_core::project::{normalize_repo_url, shown_repo_url};
 use plumb_core::source::{AddressPolicy, SourceFiles};
@@ -15,8 +14,8 @@ use plumb_crd::application::{self as wire, ApplicationSource};
 use plumb_crd::{Application, source_with_overrides, written_operation_sources, written_sources};
 use plumb_git::{GitOptions, Mirrors, RequestObserver};
 use plumb_render::{
-    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderObserver, RenderRequest, Rendered, Renderer,
-    RendererConfig, SourceType,
+    AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Rendered, Renderer, RendererConfig,
+    SourceType,
 };
 use tracing::info;
 
@@ -25,7 +24,7 @@ use super::gathered::{Gathered, StoredGathered};
 use super::inputs::RenderInputs;
 use super::parked::{Asked, Earlier, Outcome, Parked};
 use super::path_filter;
-use super::render_slots::{RenderSlot, RenderSlots};
+use super::render_slots::RenderSlots;
 use super::resolve::{Access, Resolved};
 use super::slow_servers::{Answered, Asking, NotGathered, Patience, SlowServers};
 use crate::apps::context::AppContext;
@@ -69,9 +68,11 @@ pub(crate) struct Sources {
     pub(super) renderer: Arc<Renderer>,
     /// Which servers may be connected to, without the exceptions of the settings.
     pub(super) addresses: AddressPolicy,
-    /// Limits how many renderings run at the same time.
-    render_slots: RenderSlots,
-    large_apps: LargeApps,
+    /// Limits how many renderings are planned, looked up in the cache, and read from plain files at the same time.
+    pub(super) read_slots: RenderSlots,
+    /// Limits how many tools run at the same time.
+    pub(super) tool_slots: RenderSlots,
+    pub(super) large_apps: LargeApps,
     /// Local checkouts that are read in place of repositories, by the normalized URL of the repository.
     pub(super) checkouts: BTreeMap<String, String>,
     /// Servers that runs wait for.
@@ -87,33 +88,9 @@ pub(crate) struct RenderCounts {
     pub(crate) fresh: u64,
 }
 
-/// One rendering.
-struct Progress {
-    app: AppId,
-    large_apps: LargeApps,
-    slot: RefCell<Option<RenderSlot>>,
-    turn: Cell<Option<Turn>>,
-}
-
-impl RenderObserver for Progress {
-    fn begins(&self) {
-        if let Some(slot) = &mut *self.slot.borrow_mut() {
-            slot.begin();
-        }
-    }
-
-    fn before_reading(&self, n_bytes: usize) -> bool {
-        // An app that waits for its turn needs no slot: its tool has run.
-        let taken = self.large_apps.wait_for_turn(&self.app, n_bytes, || drop(self.slot.take()));
-        let is_small = taken.is_none();
-        drop(self.turn.replace(taken));
-        is_small
-    }
-}
-
 impl Sources {
     /// Uses the cache below `directory`, and creates it if it does not exist. Unless the settings say otherwise, at most
-    /// half as many renderings as workers run at the same time.
+    /// half as many tools as workers run at the same time, and never more than have memory.
     pub(crate) fn new(
         directory: &Path,
         mut renderer: RendererConfig,
@@ -128,11 +105,15 @@ impl Sources {
         set(&mut git.limits.timeout, settings.git_timeout);
         set(&mut renderer.limits.time, settings.render_timeout);
         set(&mut renderer.limits.directory_bytes, settings.directory_bytes);
+        let charts = Charts::new(directory.join("charts"), renderer.container_limits())?;
+        let renderer = Arc::new(Renderer::new(renderer)?);
+        let n_tools = settings.render_parallelism.unwrap_or(n_workers / 2).min(renderer.n_tools());
         Ok(Self {
             mirrors: Mirrors::new(directory.join("git"), git)?,
-            charts: Charts::new(directory.join("charts"), renderer.container_limits())?,
-            renderer: Arc::new(Renderer::new(renderer)?),
-            render_slots: RenderSlots::new(settings.render_parallelism.unwrap_or(n_workers / 2).max(1)),
+            charts,
+            renderer,
+            read_slots: RenderSlots::new(n_workers / 2),
+            tool_slots: RenderSlots::new(n_tools),
             large_apps: LargeApps::new(Queue::default()),
             checkouts: BTreeMap::new(),
             addresses,
@@ -367,27 +348,6 @@ impl Sources {
             }
         }
         None
-    }
-
-    /// Renders one source on a thread of its own. If the result is large, it is read when the app's turn comes, which is
-    /// returned with it.
-    pub(super) async fn render(
-        &self,
-        app: &AppId,
-        request: RenderRequest,
-        freshness: Freshness,
-    ) -> Result<(Rendered, Option<Turn>), SourceError> {
-        let (renderer, large_apps) = (Arc::clone(&self.renderer), self.large_apps.clone());
-        let app = app.clone();
-        let slot = self.render_slots.take(&request.app.project).await;
-        let render = move || {
-            let progress =
-                Progress { app, large_apps, slot: RefCell::new(Some(slot)), turn: Cell::new(None) };
-            let output = renderer.render_with(&request, freshness, &progress);
-            output.map(|output| (output, progress.turn.take()))
-        };
-        let output = tokio::task::spawn_blocking(render).await;
-        Ok(output.map_err(|_| SourceError::Aborted { what: "rendering" })??)
     }
 
     /// Reads and renders what the sources resolved to. If an object of a mirror cannot be read, the mirror is made again

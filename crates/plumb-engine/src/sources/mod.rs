@@ -6,6 +6,7 @@ pub(crate) mod gathered;
 mod inputs;
 pub(crate) mod parked;
 mod path_filter;
+mod render;
 mod render_slots;
 mod resolve;
 mod questions;
