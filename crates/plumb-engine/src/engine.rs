@@ -21,7 +21,6 @@ use crate::apps::shown_text::ShownText;
 use crate::apps::snapshot::{AppSnapshot, AppSummary};
 use crate::cluster::clusters::{ClusterState, Clusters};
 use crate::cluster::destination::Cluster;
-use crate::cluster::run_slots::RunSlots;
 use crate::cluster::waiting_apps::WaitingApps;
 use crate::cluster::witness::ImpersonatedUsers;
 use crate::compare::ignored_updates::IgnoredUpdates;
@@ -174,11 +173,6 @@ impl Engine {
         refusals.into_iter().next().or_else(refusal)
     }
 
-    /// The slots for runs on one registered cluster: never all workers.
-    pub(crate) fn run_slots(&self) -> RunSlots {
-        RunSlots::new(self.n_workers / 2)
-    }
-
     /// Requests a run for the same reason once the servers of the app's sources have answered.
     pub(crate) fn run_when_answered(&self, answered: Answered, app: &AppId, trigger: Trigger) {
         let (queue, app) = (self.queue.clone(), app.clone());
@@ -276,6 +270,7 @@ impl Engine {
         let instance = app.instance_name(&self.options.namespace);
         for cluster in self.clusters.connected() {
             cluster.store.forget(&instance);
+            cluster.run_slots.forget(app);
         }
         self.clusters.forget(app);
     }

@@ -205,7 +205,7 @@ impl Inspector {
         nothing.excluded = Arc::new(|_| true);
         let store = LiveStore::start(client.clone(), nothing);
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
-        let home = Cluster::home(client, store, gate, RunSlots::new(1));
+        let home = Cluster::home(client, store, gate, RunSlots::home(1));
         Ok(Self {
             options,
             sources: Arc::new(sources),

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 use crate::cluster::clusters::{Condition, Order, StartId};
 use crate::cluster::destination::{Cluster, live_options, observe_requests};
 use crate::cluster::registration::Registration;
+use crate::cluster::run_slots::RunSlots;
 use crate::engine::Engine;
 use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 use crate::triggers::initial_lists::watch_lists;
@@ -85,7 +86,8 @@ async fn maintain(engine: Arc<Engine>, id: StartId, registration: Arc<Registrati
         }
     }
     let gate = Gate::new(client.clone(), engine.clusters.fence.clone(), Some(store.clone()));
-    let cluster = Arc::new(Cluster::registered(&registration, client, store, gate, engine.run_slots()));
+    let run_slots = RunSlots::registered(engine.n_workers);
+    let cluster = Arc::new(Cluster::registered(&registration, client, store, gate, run_slots));
     set_condition(&engine, id, Condition::Up(Arc::clone(&cluster)));
     tokio::join!(
         watch_objects(Arc::clone(&engine), Arc::clone(&cluster), changes),

@@ -165,7 +165,7 @@ async fn build(
     first_project::create(client, &gate, &options.namespace).await;
     let (outbox, writer) = Writer::new(options.events.clone(), &metrics);
     let events = tokio::spawn(writer.run(gate.clone()));
-    let home = Arc::new(Cluster::home(client.clone(), store, gate, RunSlots::new(n_workers)));
+    let home = Arc::new(Cluster::home(client.clone(), store, gate, RunSlots::home(n_workers)));
     let (clusters, orders) = Clusters::new(Arc::clone(&home), options.exec_plugins, fence.clone());
     let engine = Arc::new(Engine {
         options: options.clone(),

@@ -1,15 +1,10 @@
 //! One worker. It runs one app after the other. A run that takes long waits for something outside of plumb, such as an API
 //! server whose admission webhook is slow; meanwhile the worker runs other apps.
 
-use std::time::Duration;
-
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 
-/// After this time a run no longer keeps its worker from other apps.
-const LONG: Duration = Duration::from_secs(5);
-/// Most long runs of one worker. Each holds the memory of a run.
-const MOST_LONG: usize = 4;
+use crate::cluster::run_slots::{LONG, MOST_LONG};
 
 /// Takes jobs and runs them until there are no more.
 pub(super) async fn serve<J, N, R>(mut next: impl FnMut() -> N, run: impl Fn(J) -> R)
@@ -44,6 +39,7 @@ where
 mod tests {
     use std::cell::RefCell;
     use std::collections::VecDeque;
+    use std::time::Duration;
 
     use tokio::time::Instant;
 
