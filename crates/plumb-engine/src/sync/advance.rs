@@ -18,7 +18,7 @@ use plumb_crd::Application;
 use tracing::info;
 
 use super::carry_out::{Work, carry_out, repaired};
-use super::history::replaced_history;
+use super::history::{last_synced, replaced_history};
 use super::kinds::{kinds_of, present_kinds};
 use super::observe::observations;
 use super::plan::plan;
@@ -97,7 +97,8 @@ async fn make_plan(
     is_terminated: bool,
 ) -> bool {
     // client: the mirror, where something would be pruned
-    let replaced = replaced_history(run, inputs, compared, active).await;
+    let synced_before = active.synced_before.get_or_insert_with(|| last_synced(inputs.application)).clone();
+    let replaced = replaced_history(run, inputs, compared, (active, &synced_before)).await;
     active.kinds = Some(present_kinds(&inputs.context.cluster, kinds_of(&compared.gathered)).await);
     let planned = match &replaced {
         Ok(replaced) => plan(run, inputs, compared, active, replaced.as_ref()),

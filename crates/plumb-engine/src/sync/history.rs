@@ -1,6 +1,7 @@
 //! Whether the history of a repository was replaced since the last sync.
 
 use plumb_core::plan::{PruneBudget, ReplacedHistory, SourceAtSync, commit_pairs};
+use plumb_core::sync::OperationPhase;
 use plumb_crd::Application;
 use plumb_crd::application::ApplicationSource;
 
@@ -14,7 +15,7 @@ pub(super) async fn replaced_history(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     compared: &Compared,
-    active: &ActiveOperation,
+    (active, synced_before): (&ActiveOperation, &[SourceAtSync]),
 ) -> Result<Option<ReplacedHistory>, String> {
     let context = inputs.context;
     let may_ask = active.is_automated()
@@ -24,8 +25,7 @@ pub(super) async fn replaced_history(
     if !may_ask {
         return Ok(None);
     }
-    let last = last_synced(inputs.application);
-    for pair in commit_pairs(&last, &compared.gathered.sources_at_sync()) {
+    for pair in commit_pairs(synced_before, &compared.gathered.sources_at_sync()) {
         let replaced = run.engine.sources.replaced_history(context, &pair).await;
         if let Some(replaced) = replaced.map_err(|error| error.message())? {
             return Ok(Some(replaced));
@@ -34,19 +34,90 @@ pub(super) async fn replaced_history(
     Ok(None)
 }
 
-/// The sources of the last sync in the history of the app.
-fn last_synced(application: &Application) -> Vec<SourceAtSync> {
-    let Some(last) = application.status.history.last() else { return Vec::new() };
-    let source = |source: &ApplicationSource, revision: &String| SourceAtSync {
+/// The sources of the last full sync that succeeded: from the history of the app, or from its last operation if the app
+/// keeps no history.
+pub(super) fn last_synced(application: &Application) -> Vec<SourceAtSync> {
+    let status = &application.status;
+    if let Some(last) = status.history.last() {
+        return synced(last.source.as_deref(), &last.revision, &last.sources, &last.revisions);
+    }
+    let last = status.operation_state.as_ref().filter(|last| {
+        let asked = last.operation.sync.as_ref();
+        last.phase == OperationPhase::Succeeded.to_string()
+            && asked.is_some_and(|asked| asked.resources.is_empty() && !asked.dry_run)
+    });
+    last.and_then(|last| last.sync_result.as_ref()).map_or_else(Vec::new, |result| {
+        synced(result.source.as_deref(), &result.revision, &result.sources, &result.revisions)
+    })
+}
+
+fn synced(
+    one: Option<&ApplicationSource>,
+    revision: &str,
+    sources: &[ApplicationSource],
+    revisions: &[String],
+) -> Vec<SourceAtSync> {
+    let source = |source: &ApplicationSource, revision: &str| SourceAtSync {
         repo_url: source.repo_url.clone(),
         target_revision: source.target_revision.clone(),
         is_chart: !source.chart.is_empty() || source.repo_url.starts_with("oci://"),
-        revision: revision.clone(),
+        revision: revision.to_owned(),
     };
-    match &last.source {
-        Some(one) if last.sources.is_empty() => vec![source(one, &last.revision)],
+    match one {
+        Some(one) if sources.is_empty() => vec![source(one, revision)],
         Some(_) | None => {
-            last.sources.iter().zip(&last.revisions).map(|(one, revision)| source(one, revision)).collect()
+            sources.iter().zip(revisions).map(|(one, revision)| source(one, revision)).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(status: Value, expected: &[&str]) {
+        let app = json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "app", "namespace": "argocd"},
+            "spec": {"project": "default", "destination": {}, "source": {"repoURL": "https://r/x"}},
+            "status": status,
+        });
+        let app = Application::from_json(&app).unwrap();
+        let found = last_synced(&app);
+        let found: Vec<String> = found.iter().map(|at| format!("{} {}", at.repo_url, at.revision)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_was_synced_last_is_known_without_a_history() {
+        let operation = |phase: &str, sync: Value| {
+            json!({
+                "phase": phase, "startedAt": "2026-01-01T00:00:00Z", "operation": {"sync": sync},
+                "syncResult": {"revision": "abc", "source": {"repoURL": "https://r/x"}},
+            })
+        };
+        let succeeded = operation("Succeeded", json!({"prune": true}));
+        check(json!({"operationState": succeeded}), &["https://r/x abc"]);
+        let entry = json!({
+            "id": 1, "revision": "old", "deployedAt": "2026-01-01T00:00:00Z", "source": {"repoURL": "https://r/x"},
+        });
+        check(json!({"operationState": succeeded, "history": [entry]}), &["https://r/x old"]);
+        for (phase, sync) in [
+            ("Running", json!({})),
+            ("Failed", json!({})),
+            ("Succeeded", json!({"dryRun": true})),
+            ("Succeeded", json!({"resources": [{"kind": "ConfigMap", "name": "a"}]})),
+        ] {
+            check(json!({"operationState": operation(phase, sync)}), &[]);
+        }
+        let both = json!({
+            "phase": "Succeeded", "startedAt": "2026-01-01T00:00:00Z", "operation": {"sync": {}},
+            "syncResult": {"revision": "", "revisions": ["a", "b"],
+                           "sources": [{"repoURL": "https://r/x"}, {"repoURL": "https://r/y"}]},
+        });
+        check(json!({"operationState": both}), &["https://r/x a", "https://r/y b"]);
+        check(json!({}), &[]);
     }
 }
