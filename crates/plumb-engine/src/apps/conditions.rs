@@ -75,3 +75,32 @@ impl Conditions {
         conditions
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_conditions_of_one_type_keep_their_own_times() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (first, second) = (at("2026-01-01T00:00:00Z"), at("2026-01-01T01:00:00Z"));
+        let mut found = Conditions::default();
+        found.add(ConditionType::ComparisonError, "b");
+        let before = found.on_wire(&[], first);
+        found.add(ConditionType::ComparisonError, "a");
+        found.add(ConditionType::ComparisonError, "b");
+        found.keep(ConditionType::OrphanedResourceWarning);
+        let kept = wire::Condition {
+            condition_type: ConditionType::OrphanedResourceWarning.as_str().to_owned(),
+            message: "orphans".to_owned(),
+            last_transition_time: Some(first),
+        };
+        let before: Vec<wire::Condition> = before.into_iter().chain([kept]).collect();
+        let after = found.on_wire(&before, second);
+        let after: Vec<_> =
+            after.iter().map(|one| (one.message.as_str(), one.last_transition_time)).collect();
+        assert_eq!(after, [("a", Some(second)), ("b", Some(first)), ("orphans", Some(first))]);
+        assert_eq!(found.errors(), ["b", "a"]);
+        assert!(!found.lets_settle());
+    }
+}

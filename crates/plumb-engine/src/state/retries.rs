@@ -23,6 +23,8 @@ pub(crate) enum Subject {
     Step,
     /// The run itself.
     Run,
+    /// Whatever an error condition says, after it said something else before.
+    OtherError,
 }
 
 /// What follows from a fault.

@@ -1,6 +1,7 @@
 //! The one request that changes an Application from its stored state to the wanted state.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use plumb_core::app::AppId;
 use plumb_core::object::merge_patch;
@@ -116,7 +117,14 @@ fn record_events(run: &AppRun<'_>, before: &AppSnapshot, after: &wire::Applicati
     for event in of_change(&application.status, after) {
         run.engine.record_event(before, application, event);
     }
-    if let Some(change) = StateChange::of(&application.status, after) {
+    let Some(change) = StateChange::of(&application.status, after) else {
+        return;
+    };
+    let (app, retries) = (&before.id, &run.engine.retries);
+    if !change.is_other_error() {
+        retries.over(app, Subject::OtherError);
+        change.log();
+    } else if retries.told(app, Subject::OtherError, Instant::now()).is_some() {
         change.log();
     }
 }

@@ -1,6 +1,6 @@
 //! One line in the log for each change of an app's state, with the reason.
 
-use plumb_crd::application::ApplicationStatus;
+use plumb_crd::application::{ApplicationStatus, Condition};
 use tracing::{info, warn};
 
 /// At most this many objects are named.
@@ -16,6 +16,8 @@ pub(super) struct StateChange {
     health: String,
     reason: String,
     is_trouble: bool,
+    /// Another error of a type that the app had already.
+    is_other_error: bool,
 }
 
 impl StateChange {
@@ -28,10 +30,18 @@ impl StateChange {
         let errors =
             || after.conditions.iter().filter(|condition| condition.condition_type.ends_with("Error"));
         let has_new_error = errors().any(|condition| !had(&condition.condition_type));
-        if !sync_changed && !health_changed && !has_new_error {
+        let is_same_error = |error: &Condition| {
+            before
+                .conditions
+                .iter()
+                .any(|one| one.condition_type == error.condition_type && one.message == error.message)
+        };
+        let has_other_error = errors().any(|error| !is_same_error(error));
+        let is_other_error = has_other_error && !sync_changed && !health_changed && !has_new_error;
+        if !sync_changed && !health_changed && !has_other_error {
             return None;
         }
-        let is_trouble = has_new_error
+        let is_trouble = has_other_error
             || (sync_changed && sync == "Unknown")
             || (health_changed && matches!(health.as_str(), "Unknown" | "Degraded"));
         let mut reasons: Vec<String> = errors().map(|condition| condition.message.clone()).collect();
@@ -52,12 +62,19 @@ impl StateChange {
             health: transition(&before.health.status, health),
             reason: reasons.join("; ").chars().take(LONGEST_REASON).collect(),
             is_trouble,
+            is_other_error,
         })
+    }
+
+    /// True if only the message of an error changed. It may contain something that differs each time, so that not every
+    /// change is worth a line.
+    pub(super) fn is_other_error(&self) -> bool {
+        self.is_other_error
     }
 
     /// Writes the line.
     pub(super) fn log(&self) {
-        let Self { sync, health, reason, is_trouble } = self;
+        let Self { sync, health, reason, is_trouble, .. } = self;
         // The span of the run names the app.
         if *is_trouble {
             warn!(sync, health, reason, "the state of the app changed");
@@ -86,7 +103,7 @@ fn out_of_sync(status: &ApplicationStatus) -> String {
 
 #[cfg(test)]
 mod tests {
-    use plumb_crd::application::{Condition, ResourceStatus};
+    use plumb_crd::application::ResourceStatus;
 
     use super::*;
 
@@ -145,6 +162,13 @@ mod tests {
         let blind = status("Unknown Healthy", Some("no space left on device"), &[]);
         check(&fine, &blind, "warn: Synced -> Unknown | Healthy | no space left on device");
         check(&blind, &blind, "nothing");
+        let refused = status("Unknown Healthy", Some("the login was refused"), &[]);
+        check(&blind, &refused, "warn: Unknown | Healthy | the login was refused");
+        let [first, other] = [&fine, &blind].map(|before| StateChange::of(before, &refused));
+        assert_eq!(
+            [first, other].map(|change| change.map(|one| one.is_other_error())),
+            [Some(false), Some(true)]
+        );
         check(&blind, &fine, "info: Unknown -> Synced | Healthy | the cluster is as abc asks");
         check(&fine, &plain("Synced Progressing"), "info: Synced | Healthy -> Progressing | ");
         check(
