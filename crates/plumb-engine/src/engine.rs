@@ -42,6 +42,7 @@ use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
 use crate::state::restart::Restart;
 use crate::state::retries::{Retries, Subject};
+use crate::state::time_travels::TimeTravels;
 use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// Everything that runs share.
@@ -70,6 +71,8 @@ pub(crate) struct Engine {
     pub(crate) outbox: Outbox,
     pub(crate) deleting_projects: DeletingProjects,
     pub(crate) restart: Restart,
+    /// When the data of each cluster went back in time.
+    pub(crate) travels: Arc<TimeTravels>,
     pub(crate) bursts: BurstDetector,
     pub(crate) tombstones: TombstoneLedger,
     pub(crate) retries: Retries,

@@ -51,6 +51,8 @@ pub struct Options {
     pub mirror_space: u64,
     /// Which servers may be connected to for a source.
     pub addresses: AddressPolicy,
+    /// How long plumb writes after the last renewal of the lease; `None` is the usual time. Tests raise it.
+    pub lease_deadline: Option<Duration>,
 }
 
 /// Where this process runs. It decides which addresses of this machine are safe to offer to users who may only write

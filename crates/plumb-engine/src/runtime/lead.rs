@@ -45,6 +45,7 @@ use crate::state::app_records::AppRecords;
 use crate::state::bursts::BurstDetector;
 use crate::state::restart::Restart;
 use crate::state::retries::Retries;
+use crate::state::time_travels::TimeTravels;
 use crate::state::tombstone_ledger::TombstoneLedger;
 
 /// How many apps run at the same time, unless the options or settings say otherwise.
@@ -62,6 +63,18 @@ pub(super) enum LeadEnd {
     Lost,
     /// Something changed that only a restart of the engine takes in.
     Restart,
+    /// One of its tasks ended, by a defect of plumb.
+    TaskEnded,
+}
+
+/// What every engine of a process works with.
+#[derive(Clone, Copy)]
+pub(super) struct Leading<'a> {
+    pub(super) client: &'a ClusterClient,
+    pub(super) options: &'a Options,
+    pub(super) handle: &'a Handle,
+    pub(super) fence: &'a Fence,
+    pub(super) travels: &'a Arc<TimeTravels>,
 }
 
 /// An engine with what belongs to its life.
@@ -75,15 +88,13 @@ struct Started {
 
 /// Runs the engine until there is a reason to stop.
 pub(super) async fn lead(
-    client: &ClusterClient,
-    options: &Options,
-    handle: &Handle,
-    fence: &Fence,
+    leading: Leading<'_>,
     down_since: Option<Timestamp>,
     stop: &mut Pin<&mut impl Future<Output = ()>>,
 ) -> Result<LeadEnd, StartError> {
+    let Leading { handle, fence, .. } = leading;
     handle.enter(Stage::Filling);
-    let Started { engine, events, orders } = build(client, options, handle, fence, down_since).await?;
+    let Started { engine, events, orders } = build(leading, down_since).await?;
     handle.working(&engine);
     let mut tasks = JoinSet::new();
     let witness = witness::start(
@@ -107,20 +118,20 @@ pub(super) async fn lead(
     let ended = tokio::select! {
         () = stop => {
             info!("stopping");
-            Ok(LeadEnd::Stopped)
+            LeadEnd::Stopped
         }
-        _ = fence.lost() => Ok(LeadEnd::Lost),
+        _ = fence.lost() => LeadEnd::Lost,
         reason = engine.restart.asked() => {
             info!("restarting: {reason}");
-            Ok(LeadEnd::Restart)
+            LeadEnd::Restart
         }
         ended = started => {
-            error!(?ended, "stopping: a task ended unexpectedly");
-            Err(StartError::Watch)
+            error!(?ended, "a task of the engine ended unexpectedly");
+            LeadEnd::TaskEnded
         }
     };
     // A process that lost its lease stays. Until its tasks have ended, its stage says that the lease is lost.
-    if !matches!(ended, Ok(LeadEnd::Lost)) {
+    if !matches!(ended, LeadEnd::Lost) {
         handle.enter(Stage::Stopping);
     }
     end_runs(&engine, fence, &mut workers).await;
@@ -131,7 +142,7 @@ pub(super) async fn lead(
     // Only the engine queues events: dropping it ends the writer.
     drop(engine);
     let _ = tokio::time::timeout(EVENTS_END_WITHIN, events).await;
-    ended
+    Ok(ended)
 }
 
 /// Ends all runs. Those under way end by themselves. Without the lease they could not do anything more.
@@ -144,13 +155,8 @@ async fn end_runs(engine: &Engine, fence: &Fence, workers: &mut Workers) {
 }
 
 /// Builds the engine. Settings are read first: they decide how objects are tracked.
-async fn build(
-    client: &ClusterClient,
-    options: &Options,
-    handle: &Handle,
-    fence: &Fence,
-    down_since: Option<Timestamp>,
-) -> Result<Started, StartError> {
+async fn build(leading: Leading<'_>, down_since: Option<Timestamp>) -> Result<Started, StartError> {
+    let Leading { client, options, handle, fence, travels } = leading;
     let metrics = handle.metrics();
     let config = ConfigStore::default();
     load_settings(client, &options.namespace, &config).await;
@@ -189,6 +195,7 @@ async fn build(
         outbox,
         deleting_projects: DeletingProjects::default(),
         restart: Restart::default(),
+        travels: Arc::clone(travels),
         bursts: BurstDetector::default(),
         tombstones: TombstoneLedger::default(),
         retries: Retries::default(),

@@ -1,23 +1,30 @@
 //! Waits for the lease, then leads until there is a reason to stop.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use plumb_core::app::ClusterRef;
-use plumb_core::object::GroupVersionKind;
-use plumb_crd::{AppProject, Application};
-use plumb_kube::{ClusterClient, Connection, Leadership, LeaseKeeper, LeaseOptions};
+use plumb_core::error_chain::error_chain;
+use plumb_kube::{Backoff, ClusterClient, Connection, FaultLog, Leadership, LeaseKeeper, LeaseOptions};
 use tracing::{error, info, warn};
 
 use super::deliver_pushes::deliver_pushes;
-use super::first_contact::discover;
+use super::first_contact::{discover, wait_for_kinds};
 use super::handle::{Handle, Stage};
-use super::lead::{LeadEnd, lead};
+use super::lead::{LeadEnd, Leading, lead};
 use super::start_error::StartError;
 use super::watchdog::Watchdog;
 use super::witness_guard::guard_witness;
 use super::{lease_identity, other_controllers};
 use crate::cluster::destination::observe_requests;
 use crate::config::options::Options;
+use crate::state::time_travels::TimeTravels;
+
+/// How long plumb waits before it starts another engine after one that ended by a fault.
+const AGAIN_FIRST: Duration = Duration::from_secs(1);
+const AGAIN_MOST: Duration = Duration::from_mins(1);
 
 /// Runs until `stop` is done.
 pub async fn run(
@@ -28,21 +35,21 @@ pub async fn run(
 ) -> Result<(), StartError> {
     let client = connection.client()?;
     tokio::pin!(stop);
+    let first_contact = async {
+        discover(&client).await?;
+        wait_for_kinds(&client).await
+    };
     tokio::select! {
-        discovered = discover(&client) => discovered?,
+        reached = first_contact => reached?,
         () = &mut stop => {
             info!("stopping");
             return Ok(());
         }
     }
-    refuse_without_kinds(&client)?;
     refuse_beside_others(&client, &options).await?;
     // The lease has its own connection and thread: no work on apps delays a renewal.
-    let lease = LeaseKeeper::start_on_thread(
-        connection.client()?,
-        LeaseOptions::new(&options.namespace, "plumb", &options.identity),
-        lease_identity::is_gone,
-    );
+    let lease =
+        LeaseKeeper::start_on_thread(connection.client()?, lease_options(&options), lease_identity::is_gone);
     let lease = lease.map_err(StartError::Thread)?;
     let watchdog = Watchdog::start(lease.releaser()).map_err(StartError::Thread)?;
     handle.connected(&client, &options, lease.leadership());
@@ -56,6 +63,14 @@ pub async fn run(
     ended
 }
 
+fn lease_options(options: &Options) -> LeaseOptions {
+    let usual = LeaseOptions::new(&options.namespace, "plumb", &options.identity);
+    match options.lease_deadline {
+        Some(deadline) => LeaseOptions { renew_deadline: deadline, duration: deadline * 3 / 2, ..usual },
+        None => usual,
+    }
+}
+
 /// Waits for the lease and leads, again and again: a process that lost the lease waits for it like any other. Everything
 /// that the engine knew is read again, because another leader may have changed it.
 async fn stand_and_lead(
@@ -65,6 +80,8 @@ async fn stand_and_lead(
     lease: &LeaseKeeper,
     stop: &mut Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), StartError> {
+    let travels = Arc::new(TimeTravels::default());
+    let mut has_led = false;
     loop {
         handle.enter(Stage::StandingBy);
         info!(identity = options.identity, "waiting for the lease");
@@ -79,18 +96,70 @@ async fn stand_and_lead(
         info!("leading");
         let fence = lease.fence();
         handle.holds(fence.clone());
-        let mut down_since = lease.last_renewed();
-        loop {
-            // Another controller may have started while this process waited.
-            refuse_beside_others(client, options).await?;
-            match lead(client, options, handle, &fence, down_since.take(), stop).await? {
-                LeadEnd::Stopped => return Ok(()),
-                LeadEnd::Restart => {}
-                LeadEnd::Lost => break,
-            }
+        let leading = Leading { client, options, handle, fence: &fence, travels: &travels };
+        if lead_until_lost(leading, lease.last_renewed(), &mut has_led, stop).await? == Told::ToStop {
+            return Ok(());
         }
         let reason = lease.leadership().borrow().to_string();
         error!(reason, "the lease is lost: plumb writes nothing more until it holds the lease again");
+    }
+}
+
+/// Why leading ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// The process was asked to stop.
+    ToStop,
+    /// The lease is lost.
+    LeaseLost,
+}
+
+/// Runs one engine after the other while this process holds the lease. A process that has led once does not end by itself:
+/// whatever keeps an engine from running is logged, and tried again.
+async fn lead_until_lost(
+    leading: Leading<'_>,
+    mut down_since: Option<Timestamp>,
+    has_led: &mut bool,
+    stop: &mut Pin<&mut impl Future<Output = ()>>,
+) -> Result<Told, StartError> {
+    let mut backoff = Backoff::new(AGAIN_FIRST, AGAIN_MOST);
+    let mut faults = FaultLog::default();
+    loop {
+        let began = Instant::now();
+        // Another controller may have started while this process waited.
+        let ended = match refuse_beside_others(leading.client, leading.options).await {
+            Ok(()) => lead(leading, down_since, stop).await,
+            Err(error) => Err(error),
+        };
+        if ended.is_ok() {
+            *has_led = true;
+            down_since = None;
+        }
+        let error = match ended {
+            Ok(LeadEnd::Stopped) => return Ok(Told::ToStop),
+            Ok(LeadEnd::Lost) => return Ok(Told::LeaseLost),
+            Ok(LeadEnd::Restart) => continue,
+            Ok(LeadEnd::TaskEnded) => StartError::Watch,
+            Err(error) if !*has_led => return Err(error),
+            Err(error) => error,
+        };
+        if began.elapsed() > AGAIN_MOST {
+            backoff.reset();
+        }
+        if let Some(times) = faults.fault(Instant::now()) {
+            error!(
+                error = error_chain(&error),
+                times, "the engine ended; plumb starts another one in this process"
+            );
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.next_wait()) => {}
+            _ = leading.fence.lost() => return Ok(Told::LeaseLost),
+            () = &mut *stop => {
+                info!("stopping");
+                return Ok(Told::ToStop);
+            }
+        }
     }
 }
 
@@ -117,16 +186,6 @@ async fn wait_for_lease(lease: &LeaseKeeper) {
         () = lease.leading() => {}
         () = log => {}
     }
-}
-
-/// A process that starts without the definitions says so and ends. One that loses them later waits for them.
-fn refuse_without_kinds(client: &ClusterClient) -> Result<(), StartError> {
-    let catalog = client.catalog();
-    let is_served = |kind: &str| {
-        catalog.resource(&GroupVersionKind::from_api_version(Application::API_VERSION, kind)).is_some()
-    };
-    let has_all = [Application::KIND, AppProject::KIND].into_iter().all(is_served);
-    if has_all { Ok(()) } else { Err(StartError::Watch) }
 }
 
 /// Two controllers on the same Applications would undo each other's work.

@@ -17,8 +17,16 @@ pub enum StartError {
         /// The controller's pods and leases.
         found: String,
     },
-    /// A watch that the engine needs has ended, such as that of a kind that is not served.
-    #[error("cannot watch Applications, projects and settings")]
+    /// The API server does not serve kinds that the engine needs.
+    #[error(
+        "cannot watch Applications and projects: the API server does not serve the definitions {missing}"
+    )]
+    Kinds {
+        /// The names of their definitions.
+        missing: String,
+    },
+    /// A task that the engine needs has ended.
+    #[error("cannot watch Applications, projects and settings: a task of the engine ended")]
     Watch,
     /// The system does not start a thread.
     #[error("cannot start a thread")]

@@ -5,4 +5,5 @@ pub(crate) mod app_state;
 pub(crate) mod bursts;
 pub(crate) mod restart;
 pub(crate) mod retries;
+pub(crate) mod time_travels;
 pub(crate) mod tombstone_ledger;

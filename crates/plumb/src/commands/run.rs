@@ -124,6 +124,9 @@ pub(crate) struct Args {
     /// Stop when stdin closes, so that plumb ends with the program that started it.
     #[arg(long, hide = true)]
     until_stdin_closes: bool,
+    /// Keep the lease for this long without a renewal. For tests that stop the API server.
+    #[arg(long, hide = true)]
+    lease_deadline_seconds: Option<u64>,
 }
 
 /// The version of Argo CD whose API clients find here. Some clients use features only from a version on.
@@ -211,6 +214,7 @@ pub(crate) async fn run(context: &Context, args: Args) -> Result<ExitCode, Comma
         events: args.events,
         beside_others: args.beside_other_controllers,
         witness: args.witness.place(&context.connect().await?),
+        lease_deadline: args.lease_deadline_seconds.map(Duration::from_secs),
     };
     let handle = Handle::default();
     let mut listeners = Vec::new();
@@ -335,10 +339,11 @@ fn engine_error(error: StartError) -> CommandError {
             "two controllers would undo each other's changes: stop the other one, for example with `kubectl -n {namespace} \
              scale statefulset argocd-application-controller --replicas=0`; --beside-other-controllers starts anyway"
         )),
-        StartError::Watch => {
-            Some("are the CRDs installed? `plumb run --install` installs missing ones".to_owned())
+        StartError::Kinds { .. } => {
+            Some("`plumb run --install` installs the definitions that are missing".to_owned())
         }
-        StartError::Connect(_)
+        StartError::Watch
+        | StartError::Connect(_)
         | StartError::Discover(_)
         | StartError::Thread(_)
         | StartError::Cache { .. } => None,
