@@ -82,6 +82,20 @@ fn a_finding_names_a_sensitive_field_and_not_its_value() {
 }
 
 #[test]
+fn a_patch_for_git_has_no_mark_instead_of_a_value() {
+    let desired = json!({"password": "canary-git", "size": "small", "users": []});
+    let patches = |live: &Value| -> Vec<String> {
+        let found = verdict(&schemas(&[]), &desired, live);
+        found.findings.iter().filter_map(|finding| finding.fix.patch.clone()).collect()
+    };
+    let edited = patches(&json!({"password": "canary-live", "size": "small", "users": []}));
+    let names_it = |patch: &&String| patch.contains("password") || patch.contains("secret value");
+    assert_eq!(edited.iter().find(names_it), None);
+    let other = patches(&json!({"password": "canary-git", "size": "large", "users": []}));
+    assert!(other.iter().any(|patch| patch.contains("large")), "{other:?}");
+}
+
+#[test]
 fn a_refusal_does_not_quote_the_value_of_a_sensitive_field() {
     let refused =
         "spec.password: Invalid value: \"canary-git\": too short, spec.size: Invalid value: \"small\"";
@@ -90,6 +104,13 @@ fn a_refusal_does_not_quote_the_value_of_a_sensitive_field() {
     assert_eq!(
         said,
         "spec.password: Invalid value: \"••••\": too short, spec.size: Invalid value: \"small\""
+    );
+    // The API server quotes as Go does.
+    let desired = database(&json!({"password": "canary\"\ngit", "size": "small", "users": []}));
+    let refused = r#"spec.password: Invalid value: "canary\"\ngit": too short"#;
+    assert_eq!(
+        without_sensitive_values(refused, [&desired], &schemas(&[])),
+        "spec.password: Invalid value: \"••••\": too short"
     );
 }
 

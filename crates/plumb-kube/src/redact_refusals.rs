@@ -95,7 +95,7 @@ fn cleaned(status: Status) -> Status {
         match status.code {
             // About the whole object: it does not exist, it changed, there are too many requests, the server
             // is unavailable.
-            404 | 409 | 429 | 502..=504 => status.message.clone(),
+            404 | 409 | 429 | 502..=504 if !is_of_webhook(&status.message) => status.message.clone(),
             // A missing permission. A message of an admission webhook may quote anything.
             401 | 403 if is_about_rights(&status.message) => status.message.clone(),
             _ if causes.is_empty() => HIDDEN.to_owned(),
@@ -103,6 +103,11 @@ fn cleaned(status: Status) -> Status {
         }
     };
     Status { message, causes, ..status }
+}
+
+/// An admission webhook chooses the code of its refusal, and may quote anything.
+fn is_of_webhook(message: &str) -> bool {
+    message.contains("admission webhook")
 }
 
 /// `secrets "a" is forbidden: User "b" cannot patch …`: the authorizer's own message, which has no values.
@@ -150,6 +155,8 @@ mod tests {
         let quoted = [
             (400, "json: error found in #10 byte of ...|canary|...", vec![]),
             (403, "admission webhook \"a\" denied the request: canary is too short", vec![]),
+            (409, "admission webhook \"a\" denied the request: canary is there", vec![]),
+            (503, "admission webhook \"a\" denied the request: canary cannot be checked", vec![]),
             (
                 422,
                 "Secret \"a\" is invalid: data[b]: Invalid value: \"canary\"",

@@ -10,12 +10,12 @@ use crate::schema::SchemaSet;
 use crate::tracking::{LEGACY_LABEL, TRACKING_ANNOTATION};
 
 /// The changes from the old to the new object. Two spellings of one value are no change, as far as the schema says so.
-/// Values of Secrets and of sensitive fields are replaced by marks first.
+/// Values of Secrets, of their annotations and of sensitive fields are replaced by marks first.
 pub(super) fn changed(old: &Manifest, new: &Manifest, schemas: &SchemaSet) -> Vec<FieldChange> {
     let mut redactor = Redactor::default();
     let mut plain = |object: &Manifest| {
         let applied = manifest_to_apply(object, schemas);
-        let redacted = redactor.redact(&applied);
+        let redacted = redactor.redact_with_annotations(&applied);
         redactor.redact_fields(&redacted, schemas)
     };
     let (old, new) = (plain(old), plain(new));

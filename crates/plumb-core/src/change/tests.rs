@@ -60,7 +60,7 @@ fn what_a_merge_does() {
 ---
 {{apiVersion: v1, kind: ConfigMap, metadata: {{name: kept, annotations: {{argocd.argoproj.io/sync-options: Prune=false}}}}}}
 ---
-{{apiVersion: v1, kind: Secret, metadata: {{name: s}}, stringData: {{password: first}}}}
+{{apiVersion: v1, kind: Secret, metadata: {{name: s, annotations: {{token: one, argocd.argoproj.io/sync-wave: '1'}}}}, stringData: {{password: first}}}}
 "
     );
     let new = format!(
@@ -68,7 +68,7 @@ fn what_a_merge_does() {
 ---
 {{apiVersion: v1, kind: ConfigMap, metadata: {{name: new}}, data: {{a: b}}}}
 ---
-{{apiVersion: v1, kind: Secret, metadata: {{name: s}}, stringData: {{password: second}}}}
+{{apiVersion: v1, kind: Secret, metadata: {{name: s, annotations: {{token: two, argocd.argoproj.io/sync-wave: '2'}}}}, stringData: {{password: second}}}}
 ",
         WEB.replace("web:1", "web:2").replace("a: b", "a: c")
     );
@@ -82,7 +82,9 @@ fn what_a_merge_does() {
               - ConfigMap team/old  (deleted)
               - PersistentVolumeClaim team/data  (deleted, with the claim's volume)
               ~ Secret team/s
-                  /data/password: "<secret value 1>" -> "<secret value 2>"
+                  /data/password: "<secret value 1>" -> "<secret value 3>"
+                  /metadata/annotations/argocd.argoproj.io~1sync-wave: "1" -> "2"
+                  /metadata/annotations/token: "<secret value 2>" -> "<secret value 4>"
               ~ apps/Deployment team/web  (restarts)
                   /spec/selector/matchLabels/a: "b" -> "c"  (immutable: the API server refuses it)
                   /spec/template/spec/containers/0/image: "web:1" -> "web:2"

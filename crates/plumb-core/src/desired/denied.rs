@@ -19,7 +19,8 @@ pub struct DeniedObjects(BTreeMap<ObjectKey, String>);
 impl DeniedObjects {
     /// The objects and hooks of a desired set that the project does not permit in this cluster.
     pub fn of(desired: &DesiredSet, project: &Project, cluster: &TargetCluster<'_>) -> Self {
-        let hooks = desired.hooks.iter().map(hook_key);
+        // A hook that leaves its name to the sync is judged by the beginning of the name.
+        let hooks = desired.hooks.iter().map(DesiredHook::key_or_prefix);
         let keys = desired.objects.keys().cloned().chain(hooks);
         let denied = keys.filter_map(|key| {
             let why = project.permits_object(&key, cluster).err()?.to_string();
@@ -56,15 +57,6 @@ impl DeniedObjects {
         }
         messages
     }
-}
-
-/// The key of a hook. One that leaves its name to the API server is judged by the beginning of the name.
-fn hook_key(hook: &DesiredHook) -> ObjectKey {
-    hook.key().unwrap_or_else(|| {
-        let (kind, name) =
-            (hook.manifest.gvk().group_kind(), hook.manifest.generate_name().unwrap_or_default());
-        ObjectKey::new(kind.group, kind.kind, hook.namespace.clone(), name)
-    })
 }
 
 impl FromIterator<(ObjectKey, String)> for DeniedObjects {

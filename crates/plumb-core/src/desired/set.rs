@@ -52,6 +52,15 @@ impl DesiredHook {
     pub fn key(&self) -> Option<ObjectKey> {
         Some(self.manifest.key()?.with_namespace(self.namespace.clone()))
     }
+
+    /// Identity of a hook; of one that leaves its name to the sync, with the beginning of the name.
+    pub fn key_or_prefix(&self) -> ObjectKey {
+        self.key().unwrap_or_else(|| {
+            let (kind, name) =
+                (self.manifest.gvk().group_kind(), self.manifest.generate_name().unwrap_or_default());
+            ObjectKey::new(kind.group, kind.kind, self.namespace.clone(), name)
+        })
+    }
 }
 
 /// Everything that Git asks for, by key. Building it never fails: what is wrong is in `problems`.
@@ -67,6 +76,21 @@ pub struct DesiredSet {
 }
 
 impl DesiredSet {
+    /// What would be written under this key: an object, or hooks. A hook without a name gets one that begins with its
+    /// `generateName`.
+    pub fn written_as(&self, key: &ObjectKey) -> impl Iterator<Item = &Manifest> {
+        let is_it = |hook: &&DesiredHook| {
+            let own = hook.key_or_prefix();
+            let names_it = match hook.manifest.name() {
+                Some(name) => name == key.name,
+                None => key.name.starts_with(&own.name),
+            };
+            names_it && (&own.group, &own.kind, &own.namespace) == (&key.group, &key.kind, &key.namespace)
+        };
+        let objects = self.objects.get(key).map(|object| &object.manifest);
+        objects.into_iter().chain(self.hooks.iter().filter(is_it).map(|hook| &hook.manifest))
+    }
+
     /// Does the other set hold the same objects and hooks? Places in the source are not compared.
     pub fn asks_the_same(&self, other: &Self) -> bool {
         self.objects.len() == other.objects.len()

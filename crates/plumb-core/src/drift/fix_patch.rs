@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::explained::Explained;
 use super::{DriftClass, Evidence};
 use crate::compare::Change;
-use crate::normalize::is_secret;
+use crate::normalize::{has_mark, is_secret};
 use crate::object::{FieldPath, ObjectKey, Segment};
 
 /// Longest patch; a longer one does not help.
@@ -191,8 +191,9 @@ fn find_mut<'value>(value: &'value mut Value, way: &[Segment]) -> Option<&'value
     })
 }
 
+/// The value as a patch can have it: not too long, and not the mark of a redacted value.
 fn short(value: &Value) -> Option<&Value> {
-    (value.to_string().len() <= MAX_VALUE).then_some(value)
+    (value.to_string().len() <= MAX_VALUE && !has_mark(value)).then_some(value)
 }
 
 fn document_patch(evidence: &Evidence<'_>, operations: Option<Vec<Value>>) -> Option<String> {

@@ -6,6 +6,9 @@ use super::read::{find, find_text};
 use super::{Health, HealthStatus};
 use crate::object::{Manifest, ObjectKey};
 
+/// On a Secret: the Sealed Secrets controller adds its values, and does not own it.
+const PATCHED: &str = "sealedsecrets.bitnami.com/patch";
+
 /// The Secret that an object must create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedSecret {
@@ -26,6 +29,8 @@ pub enum SecretOwner {
         name: String,
         /// Uid of the owner, if it is known.
         uid: Option<String>,
+        /// Is a Secret without any owner its own, too, and one that says so?
+        or_patched: bool,
     },
     /// It carries this annotation.
     Annotated {
@@ -61,17 +66,16 @@ pub fn expected_secret(object: &Manifest) -> Option<ExpectedSecret> {
         kind: object.kind().to_owned(),
         name: own_name.to_owned(),
         uid: object.uid().map(str::to_owned),
+        or_patched: object.kind() == "SealedSecret",
     };
     let (name, ownership) = match (object.group(), object.kind()) {
         ("bitnami.com", "SealedSecret") => {
             let annotations = find(value, "spec.template.metadata.annotations");
             let says =
                 |key: &str| annotations.and_then(|all| all.get(key)).and_then(Value::as_str) == Some("true");
-            // Both tell the controller not to own the Secret.
-            let is_shared = says("sealedsecrets.bitnami.com/skip-set-owner-references")
-                || says("sealedsecrets.bitnami.com/patch");
-            let name = find_text(value, "spec.template.metadata.name").unwrap_or(own_name);
-            (name, if is_shared { SecretOwner::Shared } else { owned() })
+            let is_shared = says("sealedsecrets.bitnami.com/skip-set-owner-references") || says(PATCHED);
+            // The controller ignores the name in the template.
+            (own_name, if is_shared { SecretOwner::Shared } else { owned() })
         }
         ("external-secrets.io", "ExternalSecret") => {
             let name = find_text(value, "spec.target.name").unwrap_or(own_name);
@@ -105,13 +109,22 @@ impl ExpectedSecret {
         };
         let is_theirs = match &self.ownership {
             SecretOwner::Shared => true,
-            SecretOwner::Owned { kind, name, uid } => owners.into_iter().flatten().any(|owner| {
-                let is = |field: &str, text: &str| find_text(owner, field) == Some(text);
-                match uid {
-                    Some(uid) if find(owner, "uid").is_some() => is("uid", uid),
-                    Some(_) | None => is("kind", kind) && is("name", name),
-                }
-            }),
+            SecretOwner::Owned { kind, name, uid, or_patched } => {
+                let is_owned = owners.into_iter().flatten().any(|owner| {
+                    let is = |field: &str, text: &str| find_text(owner, field) == Some(text);
+                    match uid {
+                        Some(uid) if find(owner, "uid").is_some() => is("uid", uid),
+                        Some(_) | None => is("kind", kind) && is("name", name),
+                    }
+                });
+                // The controller writes into a Secret that asks for it and leaves its owners alone. It refuses other
+                // Secrets, and then it does not report that it is done.
+                let is_patched = || {
+                    let says = metadata.get("annotations").and_then(|annotations| annotations.get(PATCHED));
+                    owners.is_none_or(Vec::is_empty) || says.and_then(Value::as_str) == Some("true")
+                };
+                is_owned || *or_patched && is_patched()
+            }
             SecretOwner::Annotated { key, text } => {
                 metadata
                     .get("annotations")
@@ -230,6 +243,30 @@ mod tests {
             &json!({"annotations": {"cert-manager.io/certificate-name": "db"}}),
             &expect!["Secret shop/tls: Healthy"],
         );
+    }
+
+    #[test]
+    fn a_sealed_secret_makes_the_secret_of_its_own_name() {
+        let other = json!({"template": {"metadata": {"name": "other"}}});
+        let of_another = json!({"kind": "Deployment", "name": "web"});
+        for (metadata, expected) in [
+            (
+                Value::Null,
+                expect!["Secret shop/db: Degraded: reports ready, but Secret shop/db does not exist"],
+            ),
+            // It reports that it is done, so it wrote into the Secret.
+            (json!({}), expect!["Secret shop/db: Healthy"]),
+            (
+                json!({"annotations": {"sealedsecrets.bitnami.com/patch": "true"}, "ownerReferences": [of_another]}),
+                expect!["Secret shop/db: Healthy"],
+            ),
+            (
+                json!({"ownerReferences": [of_another]}),
+                expect!["Secret shop/db: Degraded: Secret shop/db belongs to Deployment web"],
+            ),
+        ] {
+            check("bitnami.com/v1alpha1", "SealedSecret", &other, &metadata, &expected);
+        }
     }
 
     #[test]

@@ -2,28 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::{LintApp, LintFinding, LintRule, Severity};
 use crate::desired::Origin;
 use crate::normalize::is_secret;
 use crate::object::{FieldPath, Manifest, ObjectKey};
-use crate::secrets::{ExternalProblem, ExternalProblemKind, external_problems, store_key, token_hints};
+use crate::secrets::{
+    ExternalProblem, ExternalProblemKind, external_problems, plain_fields, store_key, token_hints,
+};
 use crate::text::one_line;
 
 pub(super) fn check(app: &LintApp<'_>) -> Vec<LintFinding> {
     let mut findings = Vec::new();
-    for item in app.items().filter(|item| is_secret(item.manifest)) {
-        let fields: Vec<FieldPath> = ["data", "stringData"]
-            .iter()
-            .flat_map(|map| {
-                let values = item.manifest.value().get(map).and_then(Value::as_object);
-                let plain = values.into_iter().flatten().filter(|(name, value)| {
-                    is_value(value) && !is_generated(app, item.key, (map, name.as_str()), value)
-                });
-                plain.map(|(name, _)| FieldPath::root().field(*map).field(name.as_str())).collect::<Vec<_>>()
-            })
-            .collect();
+    for item in app.items() {
+        let mut fields = plain_fields(item.manifest);
+        fields.retain(|field| !is_generated(app, item.key, field, item.manifest));
         if fields.is_empty() {
             continue;
         }
@@ -40,23 +32,10 @@ pub(super) fn check(app: &LintApp<'_>) -> Vec<LintFinding> {
 }
 
 /// Does a second render have another value? Then the chart makes it up, and Git does not have it.
-fn is_generated(
-    app: &LintApp<'_>,
-    key: Option<&ObjectKey>,
-    (map, name): (&str, &str),
-    value: &Value,
-) -> bool {
+fn is_generated(app: &LintApp<'_>, key: Option<&ObjectKey>, field: &FieldPath, manifest: &Manifest) -> bool {
     let again = app.second.zip(key).and_then(|(second, key)| second.objects.get(key));
-    let again = again.and_then(|again| again.manifest.value().get(map)?.get(name));
-    again.is_some_and(|again| again != value)
-}
-
-/// Placeholders that a plugin fills in are no secrets: `<path:…>` and `<name>` of the Vault plugin, `ENC[…]` of SOPS.
-fn is_value(value: &Value) -> bool {
-    let Some(text) = value.as_str() else { return !value.is_null() };
-    let text = text.trim();
-    let is_placeholder = text.starts_with('<') && text.ends_with('>') || text.starts_with("ENC[");
-    !text.is_empty() && !is_placeholder
+    let again = again.and_then(|again| field.find(again.manifest.value()));
+    again.is_some_and(|again| Some(again) != field.find(manifest.value()))
 }
 
 /// Objects that make Secrets: their stores, their keys, and that each Secret has one writer. Apps of one cluster are

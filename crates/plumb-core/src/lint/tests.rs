@@ -156,18 +156,25 @@ metadata: {name: a}
 stringData:
   empty: ''
   vault: <path:secret/data/db#password>
+  word: <password>
+  later: ref+vault://secret/db
+  ca.crt: -----BEGIN CERTIFICATE-----
   password: hunter2
+---
+{apiVersion: v1, kind: Secret, metadata: {name: b}, stringdata: {password: hunter2}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: token}, type: kubernetes.io/service-account-token}
 ---
 {apiVersion: bitnami.com/v1alpha1, kind: SealedSecret, metadata: {name: s}, spec: {encryptedData: {a: AgBy}}}
 ",
         )],
-        &expect![[r"
-            shop.yaml:8: error: PlainSecret: shop: Secret team/a: the Secret has 1 value in Git, which everyone who can read the repository can read
+        &expect![[r#"
+            shop.yaml:11: error: PlainSecret: shop: Secret team/a: the Secret has 1 value in Git, which everyone who can read the repository can read
+                encrypt it (`plumb seal`), or fetch it (an ExternalSecret), and change the values: the history of Git keeps them
+            shop.yaml:13: error: PlainSecret: shop: Secret team/b: the Secret has 1 value in Git, which everyone who can read the repository can read
                 encrypt it (`plumb seal`), or fetch it (an ExternalSecret), and change the values: the history of Git keeps them
 
-            1 app: 1 error, 0 warnings, 0 hints"]],
+            1 app: 2 errors, 0 warnings, 0 hints"#]],
     );
 }
 
@@ -190,7 +197,22 @@ fn what_makes_secrets_is_checked_across_apps() {
         "{name: vault}",
         "  target: {name: good}\n  data:\n  - secretKey: a b\n    remoteRef: {key: x}\n",
     );
-    check(&[("platform", platform), ("shop", &shop)], &expect![[r#""#]]);
+    check(
+        &[("platform", platform), ("shop", &shop)],
+        &expect![[r#"
+        shop.yaml:4: error: DerivedSecret: shop: external-secrets.io/ExternalSecret team/good: it makes Secret good, and so does ExternalSecret keys
+            keep one of them, or let one merge (spec.target.creationPolicy: Merge)
+        shop.yaml:31: error: DerivedSecret: shop: external-secrets.io/ExternalSecret team/keys: it makes Secret good, and so does ExternalSecret good
+            keep one of them, or let one merge (spec.target.creationPolicy: Merge)
+        shop.yaml:36: error: DerivedSecret: shop: external-secrets.io/ExternalSecret team/keys: spec.data[0].secretKey is "a b", which no Secret can have as a key
+            correct it: the operator cannot write the Secret
+        shop.yaml:15: warning: DerivedSecret: shop: external-secrets.io/ExternalSecret team/misspelled: no app of this repository has SecretStore valt
+            check its name; `plumb doctor --secrets` looks for it in the cluster
+        shop.yaml:24: hint: DerivedSecret: shop: external-secrets.io/ExternalSecret team/outside: no app of this repository has ClusterSecretStore aws
+            check its name; `plumb doctor --secrets` looks for it in the cluster
+
+        2 apps: 3 errors, 1 warning, 1 hint"#]],
+    );
 }
 
 #[test]
@@ -200,7 +222,14 @@ fn credentials_outside_of_secrets_are_hinted_at_and_not_shown() {
     let text = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{config: 'token={token}', motd: hello}}\n"
     );
-    check(&[("shop", &text)], &expect![[r#""#]]);
+    check(
+        &[("shop", &text)],
+        &expect![[r#"
+        shop.yaml:3: warning: Credential: shop: ConfigMap team/a: data.config looks like a GitHub token
+            move it into a Secret, encrypted or fetched, and change it: the history of Git keeps it
+
+        1 app: 0 errors, 1 warning, 0 hints"#]],
+    );
 }
 
 #[test]

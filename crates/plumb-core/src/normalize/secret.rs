@@ -7,9 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::kept::LAST_APPLIED;
+use super::secret_values::{change_secret_values, has_secret_values, is_copy_annotation};
 use crate::object::{FieldPath, Manifest};
 use crate::schema::SchemaSet;
-use crate::text::BLANK;
+use crate::text::without_texts;
 
 /// Is it a core Secret?
 pub fn is_secret(manifest: &Manifest) -> bool {
@@ -26,26 +27,40 @@ pub struct Redactor {
 impl Redactor {
     /// A copy of a Secret without its values; anything else as it is.
     pub fn redact(&mut self, manifest: &Manifest) -> Manifest {
-        if !is_secret(manifest) {
+        if !has_secret_values(&manifest.gvk()) {
             return manifest.clone();
         }
         let mut value = manifest.value().clone();
         if let Value::Object(object) = &mut value {
             fold_string_data(object);
-            if let Some(Value::Object(data)) = object.get_mut("data") {
-                for value in data.values_mut() {
-                    *value = self.mark(value);
-                }
-            }
-            if let Some(last_applied) = object
-                .get_mut("metadata")
-                .and_then(|metadata| metadata.get_mut("annotations"))
-                .and_then(|annotations| annotations.get_mut(LAST_APPLIED))
-            {
-                *last_applied = Value::String(without_values(last_applied));
-            }
+            change_secret_values(object, &mut |field, key, value| {
+                *value = if (field, key.is_some()) == ("data", true) {
+                    self.mark(value)
+                } else {
+                    self.mark_bytes(value.to_string().into_bytes())
+                };
+            });
+            self.mark_copies(object, without_values);
         }
         Manifest::new(value).unwrap_or_else(|_| manifest.clone())
+    }
+
+    /// The same, and without the values of annotations that other tools than plumb and Argo CD read: in Git they can hold
+    /// anything.
+    pub fn redact_with_annotations(&mut self, manifest: &Manifest) -> Manifest {
+        let redacted = self.redact(manifest);
+        if !has_secret_values(&redacted.gvk()) {
+            return redacted;
+        }
+        let mut value = redacted.value().clone();
+        let annotations = value.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        for (name, text) in annotations.into_iter().flatten() {
+            let is_shown = name.starts_with("argocd.argoproj.io/") || name.starts_with("plumb.dev/");
+            if !is_shown && !text.is_null() && !is_mark(text) {
+                *text = self.mark_bytes(text.to_string().into_bytes());
+            }
+        }
+        Manifest::new(value).unwrap_or(redacted)
     }
 
     /// A copy of a custom resource without the values of its sensitive fields.
@@ -57,23 +72,36 @@ impl Redactor {
                 *value = self.mark_bytes(value.to_string().into_bytes());
             }
         });
-        let last_applied =
-            value.pointer_mut("/metadata/annotations").and_then(|all| all.get_mut(LAST_APPLIED));
-        if let Some(last_applied) = last_applied {
-            let parsed = last_applied.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
-            *last_applied = Value::String(parsed.map_or_else(String::new, |mut object| {
-                schemas
-                    .change_sensitive(&gvk, &mut object, &mut |value| *value = Value::String(String::new()));
-                object.to_string()
-            }));
+        if let Value::Object(object) = &mut value
+            && schemas.has_sensitive_fields(&gvk)
+        {
+            self.mark_copies(object, |copy| {
+                let parsed = copy.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
+                parsed.map_or_else(String::new, |mut copy| {
+                    schemas.change_sensitive(&gvk, &mut copy, &mut |value| {
+                        *value = Value::String(String::new());
+                    });
+                    copy.to_string()
+                })
+            });
         }
         Manifest::new(value).unwrap_or_else(|_| manifest.clone())
     }
 
-    fn mark(&mut self, value: &Value) -> Value {
-        if value.is_null() {
-            return Value::Null;
+    /// Copies of the object in its annotations. The fields of kubectl's copy stay, because they say what it applied.
+    fn mark_copies(&mut self, object: &mut Map<String, Value>, without_values: impl Fn(&Value) -> String) {
+        let annotations =
+            object.get_mut("metadata").and_then(|metadata| metadata.get_mut("annotations")?.as_object_mut());
+        for (name, copy) in annotations.into_iter().flatten().filter(|(name, _)| is_copy_annotation(name)) {
+            *copy = if name == LAST_APPLIED {
+                Value::String(without_values(copy))
+            } else {
+                self.mark_bytes(copy.to_string().into_bytes())
+            };
         }
+    }
+
+    fn mark(&mut self, value: &Value) -> Value {
         let bytes = match value {
             Value::String(text) => decode(text).unwrap_or_else(|| format!("not base64: {text}").into_bytes()),
             other => format!("not text: {other}").into_bytes(),
@@ -86,6 +114,20 @@ impl Redactor {
         let mark = *self.marks.entry(bytes).or_insert(next);
         Value::String(format!("<secret value {mark}>"))
     }
+}
+
+/// Is it, or has it, the mark of a value? Then it cannot be written to Git.
+pub(crate) fn has_mark(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_mark),
+        Value::Object(map) => map.values().any(has_mark),
+        text => is_mark(text),
+    }
+}
+
+fn is_mark(value: &Value) -> bool {
+    let number = value.as_str().and_then(|text| text.strip_prefix("<secret value ")?.strip_suffix('>'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// The text without the values of the sensitive fields of these objects. The API server quotes values that it refuses.
@@ -103,11 +145,8 @@ pub fn without_sensitive_values<'m>(
         let mut values = Vec::new();
         schemas
             .change_sensitive(&gvk, &mut manifest.value().clone(), &mut |value| collect(value, &mut values));
-        // The longest first: one value may be a part of another.
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        for value in values.iter().filter(|value| value.len() >= SHORTEST_VALUE) {
-            text = text.replace(value.as_str(), BLANK);
-        }
+        let values = values.iter().map(String::as_str).filter(|value| value.len() >= SHORTEST_VALUE);
+        text = without_texts(&text, values);
     }
     text
 }
@@ -144,10 +183,9 @@ pub(crate) fn respelled_keys(desired: &Manifest) -> (Vec<FieldPath>, Vec<FieldPa
     (keys("stringData", &|value| !value.is_null()), keys("data", &is_wrapped))
 }
 
-/// Moves `stringData` into `data`, as the server does, and unwraps base64. Invalid base64 stays: the server
-/// will refuse it.
+/// Moves `stringData` into `data`, as the server does, and unwraps base64. Invalid base64 and fields that are no maps stay:
+/// the server will refuse them.
 pub(super) fn fold_string_data(object: &mut Map<String, Value>) {
-    let folded = object.remove("stringData");
     if let Some(Value::Object(data)) = object.get_mut("data") {
         for value in data.values_mut() {
             if let Value::String(text) = value
@@ -158,12 +196,18 @@ pub(super) fn fold_string_data(object: &mut Map<String, Value>) {
             }
         }
     }
-    let Some(Value::Object(folded)) = folded else { return };
+    let is_refused =
+        |field: &str| object.get(field).is_some_and(|value| !value.is_object() && !value.is_null());
+    // The server refuses it, and whoever wrote it has to hear that.
+    if is_refused("data") || is_refused("stringData") {
+        return;
+    }
+    let Some(Value::Object(folded)) = object.remove("stringData") else { return };
     if folded.is_empty() {
         return;
     }
     let data = object.entry("data").or_insert_with(|| Value::Object(Map::new()));
-    if !data.is_object() {
+    if data.is_null() {
         *data = Value::Object(Map::new());
     }
     if let Value::Object(data) = data {
@@ -186,10 +230,6 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 fn without_values(last_applied: &Value) -> String {
     let parsed = last_applied.as_str().and_then(|text| serde_json::from_str::<Value>(text).ok());
     let Some(Value::Object(mut object)) = parsed else { return String::new() };
-    for field in ["data", "stringData"] {
-        if let Some(Value::Object(data)) = object.get_mut(field) {
-            data.values_mut().for_each(|value| *value = Value::String(String::new()));
-        }
-    }
+    change_secret_values(&mut object, &mut |_, _, value| *value = Value::String(String::new()));
     Value::Object(object).to_string()
 }

@@ -123,6 +123,29 @@ fn a_redacted_secret_shows_equality_and_nothing_else() {
     }
 }
 
+#[test]
+fn a_secret_of_a_wrong_shape_is_redacted_and_kept_for_the_server_to_refuse() {
+    let mut redactor = Redactor::default();
+    for fields in [
+        json!({"stringdata": {"a": "s3cr3t"}}),
+        json!({"data": "s3cr3t"}),
+        json!({"data": ["s3cr3t"], "stringData": {"a": "s3cr3t"}}),
+        json!({"stringData": "s3cr3t"}),
+        json!({"metadata": {"name": "s", "annotations": {
+            LAST_APPLIED: "{\"stringdata\":{\"a\":\"s3cr3t\"}}", "kapp.k14s.io/original": "s3cr3t"}}}),
+    ] {
+        let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+        secret.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let secret = manifest(secret);
+        let redacted = redactor.redact(&secret).value().to_string();
+        assert!(!redacted.contains("s3cr3t") && redacted.contains("<secret value"), "{redacted}");
+        if fields.get("metadata").is_none() {
+            let applied = manifest_to_apply(&secret, &SchemaSet::default());
+            assert_eq!(applied.value(), secret.value());
+        }
+    }
+}
+
 fn spec() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -84,6 +84,17 @@ impl Merged {
         Ok(numbered.filter(|(_, value)| is_sealed_secret(value)).collect())
     }
 
+    /// The `SealedSecrets` inside of the lists of a file (`kind: List`).
+    pub fn in_lists(file: &[u8]) -> Result<Vec<Value>, YamlError> {
+        let documents = parse_documents_bytes(file, &Limits::default())?;
+        let items =
+            documents.into_iter().filter_map(|mut document| match document.value.get_mut("items")?.take() {
+                Value::Array(items) => Some(items),
+                _ => None,
+            });
+        Ok(items.flatten().filter(is_sealed_secret).collect())
+    }
+
     /// Reads one `SealedSecret`.
     pub fn of(document: usize, sealed: &Value) -> Result<Self, MergeProblem> {
         let manifest = Manifest::new(sealed.clone()).map_err(|_| MergeProblem::Unnamed)?;

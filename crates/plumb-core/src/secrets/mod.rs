@@ -31,7 +31,9 @@ pub use expiry::Expiry;
 pub use external::{ExternalProblem, ExternalProblemKind, external_problems, external_secret_for, store_key};
 pub use merge::{MergeProblem, Merged, merge};
 pub use plain::{PlainSecret, PlainSecretProblem, Values};
-pub use plain_in_git::{plain_keys, plain_secrets, plain_secrets_message, shown_keys};
+pub use plain_in_git::{
+    plain_fields, plain_keys, plain_keys_of, plain_secrets, plain_secrets_message, shown_keys,
+};
 pub use report::{EditedSecret, ExpiringCertificate, SecretsReport};
 pub use scope::SealingScope;
 pub use sealed::{is_sealed_secret, sealed_secret};

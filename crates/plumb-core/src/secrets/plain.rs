@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::scope::SealingScope;
+use crate::normalize::{is_copy_annotation, is_kept_annotation};
+use crate::tracking::TRACKING_ANNOTATION;
 
 /// The API server refuses larger Secrets.
 const MAX_BYTES: usize = 1 << 20;
@@ -147,8 +149,10 @@ impl PlainSecret {
         let metadata = fields.get("metadata").unwrap_or(&Value::Null);
         let labels = texts(metadata.get("labels"), "metadata.labels")?;
         let mut annotations = texts(metadata.get("annotations"), "metadata.annotations")?;
-        // They hold a copy of the whole Secret, with its values.
-        annotations.retain(|name, _| !name.ends_with("/last-applied-configuration"));
+        // Copies of the whole Secret, with its values; and what others noted about the object in the cluster.
+        annotations.retain(|name, _| {
+            !is_copy_annotation(name) && !is_kept_annotation(name) && name != TRACKING_ANNOTATION
+        });
         let mut values = Values::default();
         for (key, value) in texts(fields.get("data"), "data")? {
             let bytes = STANDARD.decode(value.split_ascii_whitespace().collect::<String>());
@@ -219,6 +223,8 @@ mod tests {
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth", "immutable": true,
             "metadata": {"name": "db", "namespace": "shop", "labels": {"team": "a"}, "annotations": {
                 "kubectl.kubernetes.io/last-applied-configuration": "{\"data\":\"aHVudGVyMg==\"}",
+                "kapp.k14s.io/original": "{\"data\":\"aHVudGVyMg==\"}",
+                "plumb.dev/last-writer": "x", "argocd.argoproj.io/tracking-id": "shop:/Secret:shop/db",
                 "sealedsecrets.bitnami.com/namespace-wide": "true", "note": "x"}},
             "data": {"password": "aHVu\ndGVyMg==", "user": "YQ==", "none": null},
             "stringData": {"user": "admin"},
@@ -227,7 +233,8 @@ mod tests {
         let values: Vec<(&str, &[u8])> = read.values.iter().collect();
         assert_eq!(values, [("none", &b""[..]), ("password", b"hunter2"), ("user", b"admin")]);
         assert_eq!(read.label(), "shop");
-        assert!(!read.annotations.contains_key("kubectl.kubernetes.io/last-applied-configuration"));
+        let annotations: Vec<&str> = read.annotations.keys().map(String::as_str).collect();
+        assert_eq!(annotations, ["note", "sealedsecrets.bitnami.com/namespace-wide"]);
         let shown = format!("{read:?}");
         assert!(!shown.contains("hunter2") && !shown.contains("104, 117"), "{shown}");
     }

@@ -1,35 +1,72 @@
 //! A Secret that Git has in plain text: everybody who can read the repository can read it, and its history keeps it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::desired::DesiredSet;
-use crate::object::{Manifest, ObjectKey};
+use crate::desired::{DesiredHook, DesiredSet};
+use crate::normalize::{change_secret_values, has_secret_values};
+use crate::object::{FieldPath, Manifest, ObjectKey, Segment};
 use crate::text::one_line;
 
 /// What a message names at most; the rest is counted.
 const MOST_NAMED: usize = 5;
 const MOST_CHARACTERS: usize = 63;
 
-/// The keys of a Secret whose values are in the manifest. Base64 hides nothing.
+/// The fields of a Secret whose values are in the manifest. Base64 hides nothing.
 ///
 /// Empty for other kinds, for Secrets that a controller fills, and for values that are no secret: the certificate of an
-/// authority, an empty text, the text of a tool that replaces it later (`<path:…>`, `ref+…`).
-pub fn plain_keys(manifest: &Manifest) -> Vec<&str> {
-    if manifest.kind() != "Secret" || !manifest.group().is_empty() {
+/// authority, an empty text, ciphertext of SOPS, the text of a tool that replaces it later (`<path:…>`, `<name>`,
+/// `ref+…`).
+///
+/// A field that no Secret has is one, too: the API server refuses it or drops it, but the value is in Git.
+pub fn plain_fields(manifest: &Manifest) -> Vec<FieldPath> {
+    if !has_secret_values(&manifest.gvk()) {
         return Vec::new();
     }
-    let is_plain = |(key, value): &(&String, &Value)| match value {
-        Value::String(text) => !text.is_empty() && *key != "ca.crt" && !is_placeholder(text),
-        Value::Null => false,
-        // The API server refuses it, but the value is in Git.
-        _ => true,
+    let mut fields = Vec::new();
+    if let Value::Object(mut object) = manifest.value().clone() {
+        change_secret_values(&mut object, &mut |field, key, value| {
+            if is_plain(field, key, value) {
+                let field = FieldPath::root().field(field);
+                fields.push(key.map_or_else(|| field.clone(), |key| field.field(key)));
+            }
+        });
+    }
+    fields.sort();
+    fields
+}
+
+/// The keys of a Secret whose values are in the manifest; of what has no key, the name of the field.
+pub fn plain_keys(manifest: &Manifest) -> Vec<String> {
+    let fields = plain_fields(manifest);
+    let name = |field: &FieldPath| match field.segments().last() {
+        Some(Segment::Field(name)) => Some(name.to_string()),
+        Some(Segment::Index(_)) | None => None,
     };
-    let fields =
-        ["data", "stringData"].into_iter().filter_map(|field| manifest.value().get(field)?.as_object());
-    let mut keys: Vec<&str> = fields.flatten().filter(is_plain).map(|(key, _)| key.as_str()).collect();
+    let mut keys: Vec<String> = fields.iter().filter_map(name).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
+}
+
+fn is_plain(field: &str, key: Option<&str>, value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => {
+            let decoded = || {
+                let bytes = STANDARD.decode(text.split_ascii_whitespace().collect::<String>()).ok()?;
+                String::from_utf8(bytes).ok()
+            };
+            let is_encoded = field == "data" && decoded().is_some_and(|text| is_placeholder(text.trim()));
+            let text = text.trim();
+            !text.is_empty() && key != Some("ca.crt") && !is_placeholder(text) && !is_encoded
+        }
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        // The API server refuses it, but the value is in Git.
+        Value::Bool(_) | Value::Number(_) => true,
+    }
 }
 
 /// The Secrets of an app whose values are in Git, hooks included.
@@ -37,22 +74,33 @@ pub fn plain_secrets(desired: &DesiredSet) -> Vec<ObjectKey> {
     let is_plain = |manifest: &Manifest| !plain_keys(manifest).is_empty();
     let objects = desired.objects.iter().filter(|(_, object)| is_plain(&object.manifest));
     let hooks = desired.hooks.iter().filter(|hook| is_plain(&hook.manifest));
-    let hooks =
-        hooks.filter_map(|hook| hook.manifest.clone().with_namespace(hook.namespace.as_deref()).key());
+    let hooks = hooks.map(DesiredHook::key_or_prefix);
     let mut found: Vec<ObjectKey> = objects.map(|(key, _)| key.clone()).chain(hooks).collect();
     found.sort();
     found.dedup();
     found
 }
 
-/// Texts that a plugin replaces when it renders. What plumb sees after rendering has none of them, so a text that still
-/// has one holds no value.
+/// The plain keys of what an app would write under this name, hooks included.
+pub fn plain_keys_of(desired: &DesiredSet, key: &ObjectKey) -> Vec<String> {
+    desired.written_as(key).flat_map(plain_keys).collect()
+}
+
+/// Texts that hold no value: a tool replaces them when it renders, or they are ciphertext. What is in angle brackets has
+/// to be one word or a path, because markup has angle brackets, too.
 fn is_placeholder(text: &str) -> bool {
-    text.starts_with("ref+") || (text.starts_with("<path:") && text.ends_with('>'))
+    let inside = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
+    let is_word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    text.starts_with("ref+")
+        || (text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))
+        || inside.is_some_and(|text| {
+            !text.contains(['<', '>', '\n'])
+                && (text.starts_with("path:") || (!text.is_empty() && is_word(text)))
+        })
 }
 
 /// Keys for a message. Whoever writes to the repository chooses how many there are, and how long they are.
-pub fn shown_keys(keys: &[&str]) -> String {
+pub fn shown_keys(keys: &[String]) -> String {
     let named = keys.iter().take(MOST_NAMED).map(|key| shown(key)).collect::<Vec<_>>().join(", ");
     let more = keys.len().saturating_sub(MOST_NAMED);
     if more > 0 { format!("{named} and {more} more") } else { named }
@@ -108,6 +156,12 @@ mod tests {
             (json!({"data": {"ca.crt": "LS0t", "token": ""}}), vec![]),
             (json!({"stringData": {"a": "<path:secret/data/db#password>", "b": "ref+vault://x"}}), vec![]),
             (json!({"data": {"a": null, "b": 7}}), vec!["b"]),
+            (json!({"stringData": {"a": "<password>", "b": "ENC[AES256_GCM,data:x,tag:y]"}}), vec![]),
+            (json!({"data": {"a": "PHBhdGg6c2VjcmV0L2EjYj4="}}), vec![]),
+            (json!({"stringData": {"a": "<a><b>x</b></a>", "b": "<two words>"}}), vec!["a", "b"]),
+            (json!({"stringdata": {"a": "x"}, "password": "x", "more": {}}), vec!["password", "stringdata"]),
+            (json!({"data": "x", "stringData": ["x"]}), vec!["data", "stringData"]),
+            (json!({"kind": "secret", "stringData": {"a": "x"}}), vec!["a"]),
             (json!({"type": "kubernetes.io/service-account-token"}), vec![]),
         ] {
             assert_eq!(plain_keys(&secret("a", &fields)), expected, "{fields}");
@@ -126,13 +180,15 @@ mod tests {
             "name": "hook", "annotations": {"argocd.argoproj.io/hook": "PreSync"}}});
         let sealed = json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "s"},
             "spec": {"encryptedData": {"a": "b"}}});
+        let unnamed = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"c": "b"}, "metadata": {
+            "generateName": "later-", "annotations": {"argocd.argoproj.io/hook": "PreSync"}}});
         let secrets = [
             secret("plain", &json!({"data": {"a": "b"}})),
             secret("text", &json!({"stringData": {"a": "b"}})),
             secret("empty", &json!({"data": {}})),
             secret("later", &json!({"stringData": {"a": "<path:secret/data/db#password>"}})),
         ];
-        let values = secrets.iter().map(|secret| secret.value().clone()).chain([hook, sealed]);
+        let values = secrets.iter().map(|secret| secret.value().clone()).chain([hook, unnamed, sealed]);
         let desired = build(
             values.map(|value| RenderedManifest { value, origin: None }).collect(),
             &DesiredContext {
@@ -145,7 +201,15 @@ mod tests {
             },
         );
         let found: Vec<String> = plain_secrets(&desired).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["Secret web/hook", "Secret web/plain", "Secret web/text"]);
+        assert_eq!(found, ["Secret web/hook", "Secret web/later-", "Secret web/plain", "Secret web/text"]);
+        let keys = |namespace: &str, name: &str| {
+            plain_keys_of(&desired, &ObjectKey::new("", "Secret", Some(namespace.to_owned()), name))
+        };
+        assert_eq!(keys("web", "later-2f1-presync-7"), ["c"]);
+        assert_eq!(keys("web", "hook"), ["a"]);
+        for (namespace, name) in [("web", "hook2"), ("web", "late"), ("other", "later-2f1-presync-7")] {
+            assert!(keys(namespace, name).is_empty(), "{namespace}/{name}");
+        }
     }
 
     #[test]

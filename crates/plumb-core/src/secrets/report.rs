@@ -34,6 +34,8 @@ pub struct SecretsReport {
     pub plain: Vec<(AppId, String)>,
     /// Texts that look like credentials.
     pub tokens: Vec<(ObjectKey, TokenHint)>,
+    /// What could not be read, and why.
+    pub not_read: Vec<String>,
     /// Does the cluster have External Secrets?
     pub has_external_secrets: bool,
 }
@@ -63,12 +65,13 @@ pub struct ExpiringCertificate {
 }
 
 impl SecretsReport {
-    /// Does a user have to act?
+    /// Does a user have to act? What could not be read counts.
     pub fn is_bad(&self) -> bool {
         let is_over = |certificate: &ExpiringCertificate| certificate.expiry == Expiry::Over;
         !self.unknown.is_empty()
             || !self.edited.is_empty()
             || !self.broken.is_empty()
+            || !self.not_read.is_empty()
             || self.expiring.iter().any(is_over)
     }
 
@@ -95,6 +98,7 @@ impl SecretsReport {
             &self.tokens,
             |(key, hint)| format!("{}: {} looks like {}", named(key), one_line(&hint.path), hint.looks_like),
         );
+        block(&mut text, "NOT LOOKED AT", &self.not_read, |what| one_line(what).into_owned());
         if text.is_empty() {
             let apps = if self.n_apps == 1 { "1 app".to_owned() } else { format!("{} apps", self.n_apps) };
             let _ = writeln!(text, "nothing to do about the Secrets of {apps}");
@@ -178,6 +182,7 @@ impl SecretsReport {
             "expiring": expiring.collect::<Vec<_>>(),
             "plain": plain.collect::<Vec<_>>(),
             "tokens": tokens.collect::<Vec<_>>(),
+            "notRead": self.not_read,
         })
     }
 }
@@ -300,13 +305,14 @@ mod tests {
                 key("ConfigMap", "settings"),
                 TokenHint { path: "data.config.yaml".to_owned(), looks_like: "a GitHub token" },
             )],
+            not_read: vec!["Secrets of namespace cart: forbidden".to_owned()],
             has_external_secrets: true,
         }
     }
 
     #[test]
     fn every_finding_says_what_to_do() {
-        expect![[r"
+        expect![[r#"
             PRODUCTION STATE THAT GIT DOES NOT KNOW: Secrets that apps use and nothing in Git stands for
               Secret shop/by-hand (password, user)
                 created by kubectl-create at 2026-01-02T03:04:05Z
@@ -331,7 +337,10 @@ mod tests {
               argocd/cart: 1 Secret is in plain text
 
             LOOKS LIKE A CREDENTIAL (never shown here; move it into a Secret)
-              ConfigMap shop/settings: data.config.yaml looks like a GitHub token"]].assert_eq(&report().text());
+              ConfigMap shop/settings: data.config.yaml looks like a GitHub token
+
+            NOT LOOKED AT
+              Secrets of namespace cart: forbidden"#]].assert_eq(&report().text());
         assert!(report().is_bad());
         let nothing = SecretsReport { n_apps: 2, ..SecretsReport::default() };
         assert_eq!(nothing.text(), "nothing to do about the Secrets of 2 apps");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::uses::secrets_used;
+use super::uses::{pull_secrets, secrets_used, service_account};
 use super::writers::{Writer, first_writer};
 use crate::app::AppId;
 use crate::object::{Manifest, ObjectKey};
@@ -36,6 +36,8 @@ pub struct SecretFacts {
     pub workloads: Vec<(AppId, Manifest)>,
     /// The pods of the apps' namespaces.
     pub pods: Vec<Manifest>,
+    /// The ServiceAccounts of the apps' namespaces.
+    pub accounts: Vec<Manifest>,
     /// The Secrets of the apps' namespaces.
     pub secrets: Vec<Manifest>,
     /// The Secrets that apps render.
@@ -49,7 +51,7 @@ pub struct SecretFacts {
 pub fn unknown_secrets(facts: &SecretFacts) -> Vec<UnknownSecret> {
     let mut users: BTreeMap<ObjectKey, BTreeSet<AppId>> = BTreeMap::new();
     for (app, workload) in &facts.workloads {
-        for name in secrets_used(workload.value()) {
+        for name in secrets_used(workload.value()).into_iter().chain(pulled_with(facts, workload)) {
             users.entry(secret_key(workload.namespace(), &name)).or_default().insert(app.clone());
         }
     }
@@ -83,6 +85,14 @@ pub fn unknown_secrets(facts: &SecretFacts) -> Vec<UnknownSecret> {
         .collect();
     unknown.sort_by(|one, other| one.key.cmp(&other.key));
     unknown
+}
+
+/// The Secrets with which the ServiceAccount of a workload pulls images.
+fn pulled_with(facts: &SecretFacts, workload: &Manifest) -> BTreeSet<String> {
+    let Some(name) = service_account(workload.value()) else { return BTreeSet::new() };
+    let is_it =
+        |account: &&Manifest| account.name() == Some(name) && account.namespace() == workload.namespace();
+    facts.accounts.iter().find(is_it).map(|account| pull_secrets(account.value())).unwrap_or_default()
 }
 
 fn secret_key(namespace: Option<&str>, name: &str) -> ObjectKey {
@@ -145,6 +155,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_service_account_pulls_images_with_is_used() {
+        let account = |name: &str| {
+            let object = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": name, "namespace": "shop"}, "imagePullSecrets": [{"name": "by-hand"}]});
+            Manifest::new(object).unwrap()
+        };
+        let found = |accounts: Vec<Manifest>| {
+            let facts = SecretFacts {
+                workloads: vec![(app("shop"), user("Deployment", "web", &[]))],
+                secrets: vec![secret("by-hand", &json!({}))],
+                accounts,
+                ..SecretFacts::default()
+            };
+            unknown_secrets(&facts).len()
+        };
+        assert_eq!((found(vec![account("default")]), found(vec![account("other")])), (1, 0));
+    }
+
+    #[test]
     fn only_what_nothing_stands_for_is_named() {
         let owner =
             json!({"ownerReferences": [{"kind": "SealedSecret", "name": "owned", "controller": true}]});
@@ -156,6 +185,7 @@ mod tests {
                 (app("cart"), user("StatefulSet", "cart", &["by-hand", "absent"])),
             ],
             pods: vec![user("Pod", "web-1", &["by-hand"]), user("Pod", "cart-0", &["by-hand", "owned"])],
+            accounts: Vec::new(),
             secrets: vec![
                 secret("by-hand", &json!({})),
                 secret("unused", &json!({})),

@@ -1,8 +1,11 @@
 //! Who wrote a Secret, from its `managedFields` and the note of the witness. Values are not read.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::health::expected_secret;
 use crate::object::Manifest;
 use crate::text::one_line;
 use crate::witness::Note;
@@ -46,16 +49,20 @@ pub(super) fn first_writer(object: &Manifest) -> Option<Writer> {
     entries(object).min_by_key(|entry| time(entry)).and_then(|entry| writer(object, entry))
 }
 
-/// What somebody edited by hand in a Secret that a controller makes: the values that another manager owns than the
-/// one that set the owner reference. Empty for a Secret without a controller.
+/// What somebody edited by hand in a Secret that a controller makes from `maker`: the values that another manager owns
+/// than the controller. Empty where nobody knows which manager that is. Of a Secret that the maker only adds to, other keys
+/// than its own are nobody's edit.
 ///
-/// `owner_exists` is false if the owner is gone: then nobody makes the Secret any more, and it is not derived.
-pub fn edited_by_hand(secret: &Manifest, owner_exists: bool) -> Vec<HandEdit> {
-    if !owner_exists || controller_of(secret).is_none() {
-        return Vec::new();
-    }
+/// Without a maker nobody makes the Secret any more, and it is not derived.
+pub fn edited_by_hand(secret: &Manifest, maker: Option<&Manifest>) -> Vec<HandEdit> {
+    let Some(maker) = maker else { return Vec::new() };
+    let own = (merges(maker) || is_patched(secret)).then(|| own_keys(maker));
+    let is_its = |key: &String| own.as_ref().is_none_or(|own| own.contains(key.as_str()));
     let controllers = controllers(secret);
-    if controllers.is_empty() {
+    // Where the maker does not become the owner, its name is the only sign.
+    let is_made = controller_of(secret).is_some()
+        || expected_secret(maker).is_some_and(|expected| Some(&expected.secret) == secret.key().as_ref());
+    if controllers.is_empty() || !is_made {
         return Vec::new();
     }
     let edits =
@@ -65,17 +72,44 @@ pub fn edited_by_hand(secret: &Manifest, owner_exists: bool) -> Vec<HandEdit> {
             let data =
                 entry.pointer("/fieldsV1/f:data").or_else(|| entry.pointer("/fieldsV1/f:stringData"))?;
             let keys = data.as_object().into_iter().flatten();
-            let keys = keys.filter_map(|(key, _)| key.strip_prefix("f:").map(str::to_owned)).collect();
+            let keys = keys.filter_map(|(key, _)| key.strip_prefix("f:").map(str::to_owned));
+            let keys = keys.filter(is_its).collect();
             Some(HandEdit { writer: writer(secret, entry)?, keys, is_removal: false })
         })
         .filter(|edit| !edit.keys.is_empty())
         .collect()
 }
 
-/// The managers that set the owner reference: the controller, and perhaps another one at work.
+/// The managers that set the owner reference or another sign of the controller, and those with the name of one.
 fn controllers(secret: &Manifest) -> Vec<&str> {
-    let sets_owner = |entry: &&Value| entry.pointer("/fieldsV1/f:metadata/f:ownerReferences").is_some();
-    entries(secret).filter(sets_owner).filter_map(manager).collect()
+    const SIGNS: [&str; 2] = [
+        "/fieldsV1/f:metadata/f:ownerReferences",
+        "/fieldsV1/f:metadata/f:annotations/f:cert-manager.io~1certificate-name",
+    ];
+    // External Secrets adds the name of the ExternalSecret.
+    let has_name = |entry: &Value| {
+        manager(entry).is_some_and(|name| name.starts_with("externalsecrets.external-secrets.io/"))
+    };
+    let is_one = |entry: &&Value| SIGNS.iter().any(|sign| entry.pointer(sign).is_some()) || has_name(entry);
+    entries(secret).filter(is_one).filter_map(manager).collect()
+}
+
+/// Does the maker add to a Secret that others write, too?
+fn merges(maker: &Manifest) -> bool {
+    maker.value().pointer("/spec/target/creationPolicy").and_then(Value::as_str) == Some("Merge")
+}
+
+/// The keys that a maker names. Others may come from what it reads.
+fn own_keys(maker: &Manifest) -> BTreeSet<&str> {
+    let sealed = maker.value().pointer("/spec/encryptedData").and_then(Value::as_object);
+    let fetched = maker.value().pointer("/spec/data").and_then(Value::as_array);
+    let fetched = fetched.into_iter().flatten().filter_map(|entry| entry.get("secretKey")?.as_str());
+    sealed.into_iter().flatten().map(|(key, _)| key.as_str()).chain(fetched).collect()
+}
+
+/// Does the Secret ask the Sealed Secrets controller to add to it?
+fn is_patched(secret: &Manifest) -> bool {
+    secret.annotation("sealedsecrets.bitnami.com/patch") == Some("true")
 }
 
 /// The keys of a `SealedSecret` that its Secret lacks. The controller writes all of them, and does not notice when
@@ -153,7 +187,8 @@ mod tests {
             "f:metadata": {"f:ownerReferences": {".": {}}}, "f:type": {}});
         let owners = json!([{"kind": "SealedSecret", "name": "db", "controller": true}]);
         let clean = json!([entry("controller", "2026-01-01T00:00:00Z", &made)]);
-        assert_eq!(edited_by_hand(&secret(&clean, &owners), true), []);
+        let maker = sealed("db");
+        assert_eq!(edited_by_hand(&secret(&clean, &owners), Some(&maker)), []);
 
         let edit = json!({"f:data": {"f:password": {}, "f:extra": {}}});
         let label = json!({"f:metadata": {"f:labels": {"f:a": {}}}});
@@ -162,16 +197,56 @@ mod tests {
             entry("kubectl-edit", "2026-02-03T04:05:06Z", &edit),
             entry("kubectl-label", "2026-02-03T04:05:07Z", &label),
         ]);
-        let found = edited_by_hand(&secret(&edited, &owners), true);
+        let found = edited_by_hand(&secret(&edited, &owners), Some(&maker));
         let [only] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(only.keys, ["extra", "password"]);
         assert_eq!(only.writer.to_string(), "kubectl-edit");
         assert_eq!(only.writer.at, "2026-02-03T04:05:06Z".parse().ok());
         // Nobody makes it any more, or nobody ever did.
-        assert_eq!(edited_by_hand(&secret(&edited, &owners), false), []);
-        assert_eq!(edited_by_hand(&secret(&edited, &json!([])), true), []);
-        let plain = json!([{"kind": "SealedSecret", "name": "db"}]);
-        assert_eq!(edited_by_hand(&secret(&edited, &plain), true), []);
+        assert_eq!(edited_by_hand(&secret(&edited, &owners), None), []);
+        assert_eq!(edited_by_hand(&secret(&edited, &json!([])), Some(&sealed("other"))), []);
+        let unsigned = json!([entry("a", "2026-01-01T00:00:00Z", &edit)]);
+        assert_eq!(edited_by_hand(&secret(&unsigned, &owners), Some(&maker)), []);
+    }
+
+    fn sealed(name: &str) -> Manifest {
+        let object = json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret",
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"encryptedData": {"password": "Ag", "user": "Ag"}}});
+        Manifest::new(object).unwrap()
+    }
+
+    #[test]
+    fn what_a_maker_does_not_own_is_watched_too() {
+        let edit = json!({"f:data": {"f:password": {}, "f:extra": {}}});
+        let entries = |manager: &str, made: &Value| {
+            json!([
+                entry(manager, "2026-01-01T00:00:00Z", made),
+                entry("kubectl-edit", "2026-02-03T04:05:06Z", &edit)
+            ])
+        };
+        let keys = |entries: &Value, maker: &Value| {
+            let maker = Manifest::new(maker.clone()).unwrap();
+            let found = edited_by_hand(&secret(entries, &json!([])), Some(&maker));
+            found.into_iter().flat_map(|edit| edit.keys).collect::<Vec<_>>()
+        };
+        let certificate = json!({"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+            "metadata": {"name": "web", "namespace": "shop"}, "spec": {"secretName": "db"}});
+        let issued = json!({"f:data": {"f:tls.crt": {}}, "f:metadata": {"f:annotations": {
+            "f:cert-manager.io/certificate-name": {}}}});
+        let by_manager = entries("cert-manager-certificates-issuing", &issued);
+        assert_eq!(keys(&by_manager, &certificate), ["extra", "password"]);
+        let external = |policy: &str| {
+            json!({"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
+                "metadata": {"name": "db", "namespace": "shop"},
+                "spec": {"target": {"creationPolicy": policy}, "data": [{"secretKey": "password"}]}})
+        };
+        let fetched =
+            entries("externalsecrets.external-secrets.io/db", &json!({"f:data": {"f:password": {}}}));
+        assert_eq!(keys(&fetched, &external("Orphan")), ["extra", "password"]);
+        // It adds one key to a Secret of somebody else.
+        assert_eq!(keys(&fetched, &external("Merge")), ["password"]);
+        assert!(keys(&entries("somebody", &json!({})), &external("Orphan")).is_empty());
     }
 
     #[test]
@@ -211,7 +286,7 @@ mod tests {
         let owners = json!([{"kind": "ExternalSecret", "name": "db", "controller": true}]);
         let note = r#"2026-01-02T00:00:00Z "ann@example.com" k9s"#;
         let secret = secret(&entries, &owners).with_annotation("plumb.dev/last-writer", note);
-        let found = edited_by_hand(&secret, true);
+        let found = edited_by_hand(&secret, Some(&sealed("db")));
         assert_eq!(
             found.first().map(|edit| edit.writer.to_string()).as_deref(),
             Some("ann@example.com with k9s")

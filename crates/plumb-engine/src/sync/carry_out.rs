@@ -160,8 +160,8 @@ fn note(compared: &Compared, command: &Command, error: Option<&StepError>, state
 
 /// The error of a step, without the values of sensitive fields that the API server quotes.
 fn shown_error(compared: &Compared, key: &ObjectKey, live: Option<&Manifest>, error: &StepError) -> String {
-    let sent = compared.gathered.desired.get().objects.get(key).map(|object| &object.manifest);
-    without_sensitive_values(&error.to_string(), sent.into_iter().chain(live), &compared.schemas)
+    let sent = compared.gathered.desired.get().written_as(key);
+    without_sensitive_values(&error.to_string(), sent.chain(live), &compared.schemas)
 }
 
 /// Records what was sent for one object, and how it ended.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plumb_core::desired::{DesiredHook, ObjectOptions, PruneOption};
+use plumb_core::desired::{ObjectOptions, PruneOption};
 use plumb_core::drift::{Verdict, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::{
@@ -12,7 +12,7 @@ use plumb_core::plan::{
 };
 
 use plumb_core::project::PlainSecrets;
-use plumb_core::secrets::{plain_keys, shown_keys};
+use plumb_core::secrets::{plain_keys_of, shown_keys};
 use plumb_core::tracking::Provenance;
 
 use super::advance::approved_for;
@@ -66,15 +66,10 @@ pub(super) fn plan(
 
 /// Why the project does not permit the Secret, if it does not.
 fn refuses_plain(context: &AppContext, compared: &Compared, key: &ObjectKey) -> Option<String> {
-    if key.kind != "Secret" || context.project.plain_secrets() != PlainSecrets::Refuse {
+    if context.project.plain_secrets() != PlainSecrets::Refuse {
         return None;
     }
-    let desired = compared.gathered.desired.get();
-    let is_it =
-        |hook: &&DesiredHook| hook.manifest.name() == Some(&key.name) && hook.namespace == key.namespace;
-    let hooks = desired.hooks.iter().filter(is_it).map(|hook| &hook.manifest);
-    let objects = desired.objects.get(key).into_iter().map(|object| &object.manifest);
-    let keys: Vec<&str> = objects.chain(hooks).flat_map(|manifest| plain_keys(manifest)).collect();
+    let keys = plain_keys_of(compared.gathered.desired.get(), key);
     let (name, project) = (&key.name, context.project.name());
     (!keys.is_empty()).then(|| {
         format!(

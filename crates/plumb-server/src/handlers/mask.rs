@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_api::Status;
-use plumb_core::normalize::LAST_APPLIED;
+use plumb_core::normalize::{change_secret_values, has_secret_values, is_copy_annotation};
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_core::schema::SchemaSet;
 use plumb_crd::Application;
@@ -56,7 +56,7 @@ impl Masks {
     pub(super) fn covers(&self, gvk: &GroupVersionKind) -> bool {
         let is_named =
             |kind: &plumb_core::object::GroupKind| (&kind.group, &kind.kind) == (&gvk.group, &gvk.kind);
-        gvk.group.is_empty() && gvk.kind == "Secret"
+        has_secret_values(gvk)
             || self.settings.sensitive_fields.iter().any(|field| is_named(&field.kind))
             || self.schemas.has_sensitive_fields(gvk)
     }
@@ -78,19 +78,19 @@ impl Masks {
                 field.change(&mut object, &mut |value| *value = json!(STARS));
             }
         }
-        let is_secret = gvk.group.is_empty() && gvk.kind == "Secret";
-        for field in ["data", "stringData"].into_iter().filter(|_| is_secret) {
-            let others = other.and_then(|other| other.get(field));
-            let values = object.get_mut(field).and_then(Value::as_object_mut);
-            for (name, value) in values.into_iter().flatten() {
-                let differs = others.and_then(|others| others.get(name)).is_some_and(|other| other != value);
+        let is_secret = has_secret_values(&gvk);
+        if let Some(fields) = object.as_object_mut().filter(|_| is_secret) {
+            change_secret_values(fields, &mut |field, key, value| {
+                let other = other.and_then(|other| other.get(field));
+                let other = if let Some(key) = key { other.and_then(|other| other.get(key)) } else { other };
+                let differs = other.is_some_and(|other| other != value);
                 *value = if differs { json!(format!("{STARS}++++")) } else { json!(STARS) };
-            }
+            });
         }
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         for (name, value) in annotations.into_iter().flatten() {
             let is_masked = is_secret && self.settings.mask_annotations.contains(name);
-            if is_masked || ((is_secret || is_sensitive) && name == LAST_APPLIED) {
+            if is_masked || ((is_secret || is_sensitive) && is_copy_annotation(name)) {
                 *value = json!(STARS);
             }
         }
@@ -103,6 +103,9 @@ pub(super) fn as_stored(mut object: Value) -> Value {
     let is_secret = object.get("kind").and_then(Value::as_str) == Some("Secret")
         && object.get("apiVersion").and_then(Value::as_str) == Some("v1");
     let Some(fields) = object.as_object_mut().filter(|_| is_secret) else { return object };
+    if !fields.get("stringData").is_some_and(Value::is_object) {
+        return object;
+    }
     let Some(Value::Object(texts)) = fields.remove("stringData") else { return object };
     let data = fields.entry("data").or_insert_with(|| json!({}));
     if !data.is_object() {
@@ -116,6 +119,8 @@ pub(super) fn as_stored(mut object: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use plumb_core::normalize::LAST_APPLIED;
+
     use super::*;
 
     #[test]
@@ -151,6 +156,22 @@ mod tests {
         let same = masks.hide_beside(secret("a"), Some(&secret("a")));
         let other = masks.hide_beside(secret("a"), Some(&secret("b")));
         assert_ne!(same["data"], other["data"]);
+    }
+
+    #[test]
+    fn a_secret_of_a_wrong_shape_leaves_without_its_values() {
+        for fields in [
+            json!({"stringdata": {"a": "s3cr3t"}}),
+            json!({"data": "s3cr3t"}),
+            json!({"stringData": ["s3cr3t"]}),
+            json!({"metadata": {"annotations": {"objectset.rio.cattle.io/applied": "s3cr3t"}}}),
+        ] {
+            let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+            secret.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let masks = Masks::of(&BTreeMap::new());
+            let shown = masks.hide(as_stored(secret)).to_string();
+            assert!(!shown.contains("s3cr3t") && shown.contains(STARS), "{shown}");
+        }
     }
 
     #[test]

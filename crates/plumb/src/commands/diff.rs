@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plumb_core::change::{self, AppState, between};
-use plumb_core::schema::SchemaSet;
+use plumb_core::schema::{SchemaSet, SensitiveField};
 
 use crate::context::Context;
 use crate::error::CommandError;
@@ -83,6 +83,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     // Rendered twice: what differs in each render is no change.
     let new = load(&renderer, &new, context.namespace(), &directories, true).await;
     let schemas: SchemaSet = schemas.with_crds(&old.crds).with_crds(&new.crds);
+    let schemas = schemas.with_sensitive_fields(SensitiveField::built_in().into());
     let states = |loaded: &LoadedRepository| -> Vec<AppState> {
         loaded.apps.iter().map(RepositoryApp::state).collect()
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use plumb_core::normalize::LAST_APPLIED;
+use plumb_core::normalize::{change_secret_values, has_secret_values, is_copy_annotation};
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_core::schema::{SchemaSet, SensitiveField};
 use plumb_crd::settings::{ConfigData, Settings};
@@ -35,8 +35,12 @@ enum MaskedAnnotations {
 }
 
 impl Masks {
-    /// From the settings. If they cannot be read, all annotations are hidden.
+    /// From the settings. If they cannot be read, all annotations are hidden. A server has hidden what its settings name
+    /// before it answers, and does not show those settings.
     pub(crate) async fn read(context: &Context, client: &ClusterClient) -> Self {
+        if context.door().is_some() {
+            return Self::of(&Value::Null);
+        }
         match client.get_at(&kinds::config_map(), Some(context.namespace()), "argocd-cm").await {
             Ok(map) => Self::of(map.as_ref().map_or(&Value::Null, |map| &map.value()["data"])),
             Err(_) => Self { annotations: MaskedAnnotations::All, ..Self::of(&Value::Null) },
@@ -81,18 +85,15 @@ impl Masks {
     /// An object with stars instead of its sensitive values and their copies.
     pub(crate) fn hide(&self, mut object: Value) -> Value {
         self.hide_fields(&mut object);
-        let is_secret =
-            object.get("kind") == Some(&json!("Secret")) && object.get("apiVersion") == Some(&json!("v1"));
-        if !is_secret {
+        if !has_secret_values(&gvk_of(&object)) {
             return object;
         }
-        for field in ["data", "stringData"] {
-            let values = object.get_mut(field).and_then(Value::as_object_mut);
-            values.into_iter().flatten().for_each(|(_, value)| *value = json!(STARS));
+        if let Some(fields) = object.as_object_mut() {
+            change_secret_values(fields, &mut |_, _, value| *value = json!(STARS));
         }
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         for (name, value) in annotations.into_iter().flatten() {
-            if name == LAST_APPLIED || self.covers(name) {
+            if is_copy_annotation(name) || self.covers(name) {
                 *value = json!(STARS);
             }
         }
@@ -100,8 +101,7 @@ impl Masks {
     }
 
     fn hide_fields(&self, object: &mut Value) {
-        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let gvk = GroupVersionKind::from_api_version(&text("apiVersion"), &text("kind"));
+        let gvk = gvk_of(object);
         let mut is_sensitive = self.schemas.has_sensitive_fields(&gvk);
         self.schemas.change_sensitive(&gvk, object, &mut |value| *value = json!(STARS));
         for field in &self.fields {
@@ -110,10 +110,12 @@ impl Masks {
                 field.change(object, &mut |value| *value = json!(STARS));
             }
         }
-        let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
-        if let Some(copy) = annotations.and_then(|all| all.get_mut(LAST_APPLIED)).filter(|_| is_sensitive) {
-            *copy = json!(STARS);
+        if !is_sensitive {
+            return;
         }
+        let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        let copies = annotations.into_iter().flatten().filter(|(name, _)| is_copy_annotation(name));
+        copies.for_each(|(_, copy)| *copy = json!(STARS));
     }
 
     fn covers(&self, annotation: &str) -> bool {
@@ -124,8 +126,15 @@ impl Masks {
     }
 }
 
+fn gvk_of(object: &Value) -> GroupVersionKind {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
+}
+
 #[cfg(test)]
 mod tests {
+    use plumb_core::normalize::LAST_APPLIED;
+
     use super::*;
 
     #[test]
@@ -152,6 +161,23 @@ mod tests {
         assert!(!shown.contains("czNjcjN0") && shown.contains("++++"), "{shown}");
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}});
         assert_eq!(Masks::of(&Value::Null).hide(map.clone()), map);
+    }
+
+    #[test]
+    fn a_secret_of_a_wrong_shape_has_stars() {
+        for fields in [
+            json!({"stringdata": {"a": "s3cr3t"}}),
+            json!({"data": "s3cr3t"}),
+            json!({"stringData": ["s3cr3t"]}),
+            json!({"a": "s3cr3t", "kind": "secret"}),
+            json!({"metadata": {"name": "a", "stringData": {"a": "s3cr3t"}}}),
+            json!({"metadata": {"annotations": {"kapp.k14s.io/original": "s3cr3t"}}}),
+        ] {
+            let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}});
+            secret.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            let shown = Masks::of(&Value::Null).hide(secret).to_string();
+            assert!(!shown.contains("s3cr3t") && shown.contains(STARS), "{shown}");
+        }
     }
 
     #[test]

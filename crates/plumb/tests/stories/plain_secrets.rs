@@ -1,7 +1,11 @@
 //! Secrets that Git has in plain text, and Secrets that Git does not have at all.
 
 use anyhow::{Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{Timestamp, ToSpan as _};
 use plumb_testkit::objects;
+use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -62,6 +66,36 @@ async fn a_plain_secret_is_a_warning_or_refused() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_hook_without_a_name_is_refused_too() -> Result<()> {
+    let stage = Stage::set().await?;
+    let refusing = objects::annotated(objects::app_project("strict"), "plumb.dev/plain-secrets", "refuse");
+    stage.place.apply(&refusing).await?;
+    let mut hook = objects::secret("x", &[("password", VALUE)]);
+    hook["metadata"] =
+        json!({"generateName": "later-", "annotations": {"argocd.argoproj.io/hook": "PreSync"}});
+    let map = objects::config_map("beside", &[("a", "1")]);
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[hook, map.clone()]))])?;
+    let app = stage
+        .application("unnamed-hook", |app| {
+            app["spec"]["project"] = json!("strict");
+            app["spec"]["syncPolicy"] = json!({"automated": {}, "retry": {"limit": 0}});
+        })
+        .await?;
+    let is_over = |live: &Value| {
+        let phase = &live["status"]["operationState"]["phase"];
+        phase == "Failed" || phase == "Succeeded"
+    };
+    let live = stage.place.wait(&app, "is over", is_over).await?;
+    assert_eq!(live["status"]["operationState"]["phase"], "Failed");
+    let said = live["status"]["operationState"].to_string();
+    ensure!(said.contains("has plain values in the sources (password)") && !said.contains(VALUE), "{said}");
+    let secrets = stage.place.list("v1", "Secret", "").await?;
+    ensure!(!secrets.iter().any(|(name, _)| name.starts_with("later-")), "it was created");
+    ensure!(stage.place.get(&map).await?.is_none(), "it was synced");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_secret_that_git_does_not_know_is_named_with_its_users() -> Result<()> {
     let stage = Stage::set().await?;
     let secret = objects::secret("by-hand", &[("password", VALUE)]);
@@ -99,5 +133,50 @@ async fn a_secret_that_git_does_not_know_is_named_with_its_users() -> Result<()>
     assert_eq!(data["unknown"][0]["externalSecret"]["spec"]["data"][0]["secretKey"], "password");
     let output = stage.plumb_says(&["doctor", "--secrets", "--app", "none"])?;
     ensure!(output.contains("no app of this cluster matches"), "{output}");
+    Ok(())
+}
+
+/// A TLS Secret whose certificate begins and ends so many days from now.
+fn tls(name: &str, begins: i64, ends: i64) -> Result<Value> {
+    let day = |days: i64| {
+        let day = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).checked_add(days.days())?;
+        let (month, of_month) = (day.month().unsigned_abs(), day.day().unsigned_abs());
+        anyhow::Ok(rcgen::date_time_ymd(i32::from(day.year()), month, of_month))
+    };
+    let mut params = CertificateParams::default();
+    (params.not_before, params.not_after) = (day(begins)?, day(ends)?);
+    let key = KeyPair::generate()?;
+    let (certificate, key) = (params.self_signed(&key)?.pem(), key.serialize_pem());
+    Ok(json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": name},
+        "data": {"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)}}))
+}
+
+#[tokio::test]
+async fn certificates_are_named_before_they_end() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(&[objects::config_map("beside", &[])]))])?;
+    let app = stage.application("ending", |app| app["spec"]["syncPolicy"] = json!({"automated": {}})).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let sealing =
+        |secret| objects::labelled(secret, "sealedsecrets.bitnami.com/sealed-secrets-key", "active");
+    for secret in [
+        tls("soon", -100, 5)?,
+        tls("later", -100, 100)?,
+        tls("over", -100, -2)?,
+        sealing(tls("older-key", -200, -20)?),
+        sealing(tls("newer-key", -100, 5)?),
+    ] {
+        stage.place.apply_as("kubectl-create", &secret).await?;
+    }
+    let said = stage.plumb(&["doctor", "--secrets", "--app", "ending"])?;
+    let place = stage.place.name();
+    for words in [
+        format!("Secret {place}/soon: a TLS certificate ends at "),
+        format!("Secret {place}/over: a TLS certificate ended at "),
+        format!("Secret {place}/newer-key: the newest sealing certificate ends at "),
+    ] {
+        ensure!(said.contains(&words), "no {words:?} in:\n{said}");
+    }
+    ensure!(!said.contains("/later") && !said.contains("older-key"), "{said}");
     Ok(())
 }

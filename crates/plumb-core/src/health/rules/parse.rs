@@ -15,7 +15,8 @@
 //!          [fresh|stale] condition TYPE [FIELD] [in a.path.*]   TYPE may start or end with `*`; fresh: it speaks
 //!                          of the newest generation; FIELD: reason, message, severity … (else its status)
 //! PREDICATE: is A | B …, is not A | B …, has TEXT | TEXT …, has not TEXT …, starts TEXT …, exists, absent,
-//!            differ (two of them are not the same), < <= > >= = != followed by a number, a path, or `path - path`
+//!            differ (two of them are not the same), < <= > >= = != followed by a number, a path, or `path - path`;
+//!            the text `3-…` is the number 3
 //! ```
 //!
 //! Put a value that contains ` and ` or ` | ` in double quotes.

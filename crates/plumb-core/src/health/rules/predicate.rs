@@ -227,12 +227,16 @@ fn value_at<'value>(object: &'value Value, path: &[String]) -> Option<&'value Va
     values(object, path).into_iter().next()
 }
 
-/// A number, a text that is one (`3`, or `2/3` as a part of the whole), or the length of a list.
+/// A number, a text that is one (`3`, `2/3` as a part of the whole, or `3-…`: a generation and a hash), or the length of
+/// a list.
 fn number_at(object: &Value, path: &[String]) -> Option<f64> {
     match values(object, path).first()? {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => match text.split_once('/') {
-            None => text.parse().ok(),
+            None => text.parse().ok().or_else(|| {
+                let (number, _) = text.split_once('-')?;
+                number.parse::<u32>().ok().map(f64::from)
+            }),
             Some(("0", "0")) => Some(1.0),
             Some((part, whole)) => Some(part.parse::<f64>().ok()? / whole.parse::<f64>().ok()?),
         },

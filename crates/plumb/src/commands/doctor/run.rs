@@ -113,6 +113,12 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let now = Timestamp::now();
     let (diagnosis, _) = diagnosis(context, args, now).await?;
     args.output.print(context, &diagnosis, now)?;
+    if args.output == DoctorFormat::Text && !args.offline.is_given() {
+        context.out.note(
+            "note: Secrets that controllers make and the ends of certificates are not looked at; `plumb doctor --secrets` \
+             does",
+        );
+    }
     Ok(if args.exit_code && diagnosis.is_bad() { ExitCode::No } else { ExitCode::Success })
 }
 

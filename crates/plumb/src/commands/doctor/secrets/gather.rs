@@ -1,0 +1,341 @@
+//! Reads what one cluster says about the Secrets of its apps.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use futures::stream;
+use jiff::Timestamp;
+use plumb_core::app::AppId;
+use plumb_core::health::expected_secret;
+use plumb_core::object::{GroupKind, Manifest, ObjectKey};
+use plumb_core::secrets::{
+    EditedSecret, ExternalProblemKind, SecretFacts, SecretsReport, controller_of, edited_by_hand,
+    external_problems, is_sealed_secret, removed_by_hand, store_key, token_hints, unknown_secrets,
+};
+use plumb_crd::Application;
+use plumb_crd::application::ConditionType;
+use plumb_kube::{ClusterClient, Selection};
+use serde_json::Value;
+
+use super::certificates::{expiring_tls, sealing_certificates};
+use crate::context::{Context, list_failed};
+use crate::error::CommandError;
+
+/// Kinds whose pods use Secrets.
+const WORKLOADS: [(&str, &str); 8] = [
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("apps", "ReplicaSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("argoproj.io", "Rollout"),
+    ("", "Pod"),
+];
+/// Kinds that stand for Secrets.
+const MAKERS: [(&str, &str); 4] = [
+    ("bitnami.com", "SealedSecret"),
+    ("external-secrets.io", "ExternalSecret"),
+    ("cert-manager.io", "Certificate"),
+    ("onepassword.com", "OnePasswordItem"),
+];
+/// Namespaces are read so many at a time.
+const NAMESPACES_AT_A_TIME: usize = 4;
+
+/// An app with the objects that its status lists.
+pub(super) struct AppObjects<'objects> {
+    pub(super) id: AppId,
+    pub(super) application: Application,
+    pub(super) object: &'objects Manifest,
+    /// The Secrets that it has in Git with their values, as its report names them.
+    pub(super) plain: Vec<ObjectKey>,
+    /// Did the user ask for it? Of the others, only the Secrets that they render matter.
+    pub(super) is_wanted: bool,
+}
+
+/// What is wrong with the Secrets of the wanted apps of a cluster.
+pub(super) async fn report(
+    context: &Context,
+    client: &ClusterClient,
+    apps: &[AppObjects<'_>],
+    now: Timestamp,
+) -> Result<SecretsReport, CommandError> {
+    let mut gathering = Gathering::of(apps);
+    let sought = std::mem::take(&mut gathering.sought);
+    let namespaces: Vec<&String> = sought.namespaces.iter().collect();
+    let mut reads = stream::iter(namespaces)
+        .map(|namespace| NamespaceRead::of(client, &sought, namespace, now))
+        .buffered(NAMESPACES_AT_A_TIME);
+    while let Some(read) = reads.next().await {
+        gathering.take(read?);
+    }
+    gathering.check_makers(client).await?;
+    let Gathering { facts, mut report, .. } = gathering;
+    sealing_certificates(context, client, &mut report, now).await?;
+    let kind = GroupKind::new("external-secrets.io", "ExternalSecret");
+    report.has_external_secrets = client.catalog().preferred(&kind).is_some();
+    report.unknown = unknown_secrets(&facts);
+    report.tokens.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(report)
+}
+
+/// What to look for.
+#[derive(Default)]
+struct Sought {
+    namespaces: BTreeSet<String>,
+    /// The workloads of apps.
+    workloads: Vec<(AppId, ObjectKey)>,
+    /// The `ConfigMaps` of apps.
+    config_maps: BTreeSet<ObjectKey>,
+}
+
+/// What was found so far.
+struct Gathering {
+    sought: Sought,
+    /// What makes Secrets.
+    makers: Vec<Manifest>,
+    /// The stores that exist.
+    stores: BTreeSet<ObjectKey>,
+    /// Were all `SecretStores` read?
+    sees_stores: bool,
+    facts: SecretFacts,
+    report: SecretsReport,
+}
+
+impl Gathering {
+    /// What the Applications themselves say.
+    fn of(apps: &[AppObjects<'_>]) -> Self {
+        let n_apps = apps.iter().filter(|app| app.is_wanted).count();
+        let mut gathering = Self {
+            sought: Sought::default(),
+            makers: Vec::new(),
+            stores: BTreeSet::new(),
+            sees_stores: true,
+            facts: SecretFacts::default(),
+            report: SecretsReport { n_apps, ..SecretsReport::default() },
+        };
+        for app in apps {
+            for key in listed(&app.application) {
+                let kind = (key.group.as_str(), key.kind.as_str());
+                let is_secret = kind == ("", "Secret");
+                if app.is_wanted {
+                    gathering.sought.namespaces.extend(key.namespace.clone());
+                    if kind == ("", "ConfigMap") {
+                        gathering.sought.config_maps.insert(key.clone());
+                    } else if WORKLOADS.contains(&kind) {
+                        gathering.sought.workloads.push((app.id.clone(), key.clone()));
+                    }
+                }
+                // A Secret that another app renders is one that Git knows.
+                if is_secret {
+                    gathering.facts.rendered.insert(key);
+                }
+            }
+            if app.is_wanted {
+                gathering.report.plain.extend(plain(app).map(|message| (app.id.clone(), message)));
+                gathering.report.tokens.extend(hints(app.object));
+            }
+        }
+        gathering
+    }
+
+    fn take(&mut self, read: NamespaceRead) {
+        let expected = read.makers.iter().filter_map(expected_secret).map(|expected| expected.secret);
+        self.facts.expected.extend(expected);
+        self.makers.extend(read.makers);
+        self.stores.extend(read.stores);
+        self.sees_stores &= read.sees_stores;
+        self.facts.workloads.extend(read.facts.workloads);
+        self.facts.pods.extend(read.facts.pods);
+        self.facts.secrets.extend(read.facts.secrets);
+        self.facts.accounts.extend(read.facts.accounts);
+        self.report.tokens.extend(read.report.tokens);
+        self.report.edited.extend(read.report.edited);
+        self.report.expiring.extend(read.report.expiring);
+        self.report.not_read.extend(read.report.not_read);
+    }
+
+    /// What cannot work: a store that does not exist, keys that no Secret can have, two objects for one Secret.
+    async fn check_makers(&mut self, client: &ClusterClient) -> Result<(), CommandError> {
+        let kind = GroupKind::new("external-secrets.io", "ClusterSecretStore");
+        let mut sees_all_stores = true;
+        if let Some(resource) = client.catalog().preferred(&kind).filter(|_| !self.makers.is_empty()) {
+            match client.list(&resource.gvk, &Selection::default()).await {
+                Ok(stores) => self.stores.extend(stores.iter().filter_map(store_key)),
+                Err(error) if error.is_forbidden() => sees_all_stores = false,
+                Err(error) => return Err(list_failed(&resource.gvk, error)),
+            }
+        }
+        let makers: Vec<&Manifest> = self.makers.iter().collect();
+        let mut broken = external_problems(&makers, &self.stores);
+        broken.retain(|problem| match &problem.kind {
+            ExternalProblemKind::UnknownStore(store) if store.kind == kind.kind => sees_all_stores,
+            ExternalProblemKind::UnknownStore(_) => self.sees_stores,
+            ExternalProblemKind::Malformed | ExternalProblemKind::TwoWriters => true,
+        });
+        self.report.broken = broken;
+        Ok(())
+    }
+}
+
+/// What one namespace says.
+struct NamespaceRead {
+    makers: Vec<Manifest>,
+    stores: BTreeSet<ObjectKey>,
+    sees_stores: bool,
+    facts: SecretFacts,
+    report: SecretsReport,
+}
+
+impl NamespaceRead {
+    async fn of(
+        client: &ClusterClient,
+        sought: &Sought,
+        namespace: &str,
+        now: Timestamp,
+    ) -> Result<Self, CommandError> {
+        let mut read = Self {
+            makers: Vec::new(),
+            stores: BTreeSet::new(),
+            sees_stores: true,
+            facts: SecretFacts::default(),
+            report: SecretsReport::default(),
+        };
+        read.read_makers(client, namespace).await?;
+        read.read_workloads(client, sought, namespace).await?;
+        for map in read.list(client, "", "ConfigMap", namespace).await?.unwrap_or_default() {
+            if map.key().is_some_and(|key| sought.config_maps.contains(&key)) {
+                read.report.tokens.extend(hints(&map));
+            }
+        }
+        read.facts.accounts = read.list(client, "", "ServiceAccount", namespace).await?.unwrap_or_default();
+        read.read_secrets(client, namespace, now).await?;
+        Ok(read)
+    }
+
+    /// Objects of a kind; none where the cluster does not serve it. `None` if the user may not list them, which the
+    /// report says.
+    async fn list(
+        &mut self,
+        client: &ClusterClient,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+    ) -> Result<Option<Vec<Manifest>>, CommandError> {
+        let Some(resource) = client.catalog().preferred(&GroupKind::new(group, kind)) else {
+            return Ok(Some(Vec::new()));
+        };
+        let selection = Selection { namespace: Some(namespace.to_owned()), ..Selection::default() };
+        match client.list(&resource.gvk, &selection).await {
+            Ok(objects) => Ok(Some(objects)),
+            Err(error) if error.is_forbidden() => {
+                self.report.not_read.push(format!("{kind} in namespace {namespace}: you may not list them"));
+                Ok(None)
+            }
+            Err(error) => Err(list_failed(&resource.gvk, error)),
+        }
+    }
+
+    async fn read_makers(&mut self, client: &ClusterClient, namespace: &str) -> Result<(), CommandError> {
+        for (group, kind) in MAKERS {
+            let makers = self.list(client, group, kind, namespace).await?;
+            self.makers.extend(makers.unwrap_or_default());
+        }
+        let stores = self.list(client, "external-secrets.io", "SecretStore", namespace).await?;
+        self.sees_stores = stores.is_some();
+        self.stores.extend(stores.iter().flatten().filter_map(store_key));
+        Ok(())
+    }
+
+    async fn read_workloads(
+        &mut self,
+        client: &ClusterClient,
+        sought: &Sought,
+        namespace: &str,
+    ) -> Result<(), CommandError> {
+        for (group, kind) in WORKLOADS {
+            for object in self.list(client, group, kind, namespace).await?.unwrap_or_default() {
+                let Some(key) = object.key() else { continue };
+                let users = sought.workloads.iter().filter(|(_, workload)| *workload == key);
+                let users: Vec<AppId> = users.map(|(app, _)| app.clone()).collect();
+                if !users.is_empty() {
+                    self.report.tokens.extend(hints(&object));
+                }
+                self.facts.workloads.extend(users.into_iter().map(|app| (app, object.clone())));
+                if kind == "Pod" {
+                    self.facts.pods.push(object);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Values are dropped as soon as the certificates among them are read.
+    async fn read_secrets(
+        &mut self,
+        client: &ClusterClient,
+        namespace: &str,
+        now: Timestamp,
+    ) -> Result<(), CommandError> {
+        for secret in self.list(client, "", "Secret", namespace).await?.unwrap_or_default() {
+            if let (Some(key), Some(maker)) = (secret.key(), self.maker(&secret)) {
+                let removed = is_sealed_secret(maker.value()).then(|| removed_by_hand(&secret, maker));
+                let edits = edited_by_hand(&secret, Some(maker)).into_iter().chain(removed.flatten());
+                let owner = (maker.kind().to_owned(), maker.name().unwrap_or_default().to_owned());
+                let edited = |edit| EditedSecret { key: key.clone(), owner: owner.clone(), edit };
+                let edited: Vec<EditedSecret> = edits.map(edited).collect();
+                self.report.edited.extend(edited);
+            }
+            self.report.expiring.extend(expiring_tls(&secret, now));
+            self.facts.secrets.extend(without_values(secret));
+        }
+        Ok(())
+    }
+
+    /// What makes a Secret: what the Secret names as its controller, or what says that it makes it.
+    fn maker(&self, secret: &Manifest) -> Option<&Manifest> {
+        let key = secret.key()?;
+        let owner = controller_of(secret);
+        self.makers.iter().find(|maker| match owner {
+            Some((kind, name)) => maker.kind() == kind && maker.name() == Some(name),
+            None => expected_secret(maker).is_some_and(|expected| expected.secret == key),
+        })
+    }
+}
+
+/// The objects that a status lists.
+fn listed(application: &Application) -> impl Iterator<Item = ObjectKey> {
+    application.status.resources.iter().map(|resource| {
+        let namespace = (!resource.namespace.is_empty()).then(|| resource.namespace.clone());
+        ObjectKey::new(resource.group.clone(), resource.kind.clone(), namespace, resource.name.clone())
+    })
+}
+
+fn hints(object: &Manifest) -> Vec<(ObjectKey, plumb_core::secrets::TokenHint)> {
+    let Some(key) = object.key() else { return Vec::new() };
+    token_hints(object).into_iter().map(|hint| (key.clone(), hint)).collect()
+}
+
+/// What an app has in plain text. The condition names the keys, too; where the project refuses plain Secrets, or there are
+/// many, the report says more.
+fn plain(app: &AppObjects<'_>) -> impl Iterator<Item = String> {
+    let conditions = app.application.status.conditions.iter();
+    let messages: Vec<String> = conditions
+        .filter(|condition| condition.kind() == Some(ConditionType::PlainSecretWarning))
+        .map(|condition| condition.message.clone())
+        .collect();
+    let named = |key: &ObjectKey| format!("{}/{}", key.namespace_or_empty(), key.name);
+    let in_report = (messages.is_empty() && !app.plain.is_empty()).then(|| {
+        let names: Vec<String> = app.plain.iter().map(named).collect();
+        format!("Secrets with their values in the sources: {}", names.join(", "))
+    });
+    messages.into_iter().chain(in_report)
+}
+
+/// The Secret with the names of its values, but without them.
+fn without_values(secret: Manifest) -> Option<Manifest> {
+    let mut value = secret.into_value();
+    let data = value.get_mut("data").and_then(Value::as_object_mut);
+    data.into_iter().flatten().for_each(|(_, value)| *value = Value::Null);
+    Manifest::new(value).ok()
+}
