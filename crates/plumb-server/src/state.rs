@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 use plumb_api::Status;
@@ -39,6 +39,9 @@ const PROJECTS: &str = "";
 /// The Secrets whose values settings may name as `$SECRET:KEY`.
 const NAMED_SECRETS: &str = "app.kubernetes.io/part-of=argocd";
 
+/// How long a watch may be behind what this server has written.
+const BEHIND: Duration = Duration::from_secs(10);
+
 /// The state of the control plane. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct State(Arc<Shared>);
@@ -62,6 +65,8 @@ struct Seen {
     tls: Option<(String, String)>,
     sessions: Arc<BTreeMap<String, String>>,
     projects: BTreeMap<String, Arc<Manifest>>,
+    /// When this server has last written each of these projects.
+    written: BTreeMap<String, Instant>,
     accounts: Arc<BTreeMap<String, Account>>,
     rules: Option<Arc<AccessRules>>,
     rules_version: u64,
@@ -174,7 +179,10 @@ impl State {
         let watched = [CONFIG, RBAC, SESSIONS, SECRET, TLS_SECRET].into_iter().find(|known| *known == name);
         match watched {
             Some(watched) => self.note(Known::ConfigMap, watched, name, Some(object)),
-            None if object.kind() == "AppProject" => self.note(Known::Project, "", name, Some(object)),
+            None if object.kind() == "AppProject" => {
+                self.note(Known::Project, PROJECTS, name, Some(object));
+                self.0.known.write().note_write(name);
+            }
             None => {}
         }
     }
@@ -253,6 +261,13 @@ fn has_all(listed: &BTreeSet<&'static str>) -> bool {
     CONFIG_MAPS.into_iter().chain(SECRETS).chain([PROJECTS]).all(|name| listed.contains(name))
 }
 
+/// Is it an older state of the same object?
+fn is_older(object: &Manifest, known: &Manifest) -> bool {
+    let version =
+        |object: &Manifest| object.resource_version().and_then(|version| version.parse::<u64>().ok());
+    object.uid() == known.uid() && version(object).zip(version(known)).is_some_and(|(new, known)| new < known)
+}
+
 impl Seen {
     fn note_named_secret(&mut self, name: &str, object: Option<&Manifest>) {
         let prefix = format!("{name}:");
@@ -261,7 +276,20 @@ impl Seen {
         self.named_secrets.extend(values.map(|(key, value)| (format!("{prefix}{key}"), value)));
     }
 
+    fn note_write(&mut self, project: &str) {
+        self.written.retain(|_, at| at.elapsed() < BEHIND);
+        self.written.insert(project.to_owned(), Instant::now());
+    }
+
     fn note_project(&mut self, name: &str, object: Option<&Manifest>) {
+        // The watch may be behind what this server has written, and a client reads what it wrote. Later, an older state is
+        // that of a restored backup.
+        let is_behind = self.written.get(name).is_some_and(|at| at.elapsed() < BEHIND);
+        if is_behind
+            && object.zip(self.projects.get(name)).is_some_and(|(object, known)| is_older(object, known))
+        {
+            return;
+        }
         self.rules_version += 1;
         match object {
             Some(object) => self.projects.insert(name.to_owned(), Arc::new(object.clone())),
@@ -354,6 +382,29 @@ mod tests {
         assert!(!has_all(&listed), "projects are missing");
         listed.insert(PROJECTS);
         assert!(has_all(&listed));
+    }
+
+    #[test]
+    fn a_late_event_does_not_bring_an_older_project_back() {
+        let mut seen = Seen::default();
+        let project = |uid: &str, version: &str| {
+            let metadata = serde_json::json!({"name": "team", "uid": uid, "resourceVersion": version});
+            let object = serde_json::json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": metadata});
+            Manifest::new(object).unwrap()
+        };
+        let mut check = |is_own: bool, uid: &str, version: &str, expected: &str| {
+            seen.note_project("team", Some(&project(uid, version)));
+            if is_own {
+                seen.note_write("team");
+            }
+            assert_eq!(seen.projects["team"].resource_version(), Some(expected), "{uid} {version}");
+        };
+        check(false, "one", "9", "9");
+        check(false, "one", "8", "8");
+        check(true, "one", "11", "11");
+        check(false, "one", "10", "11");
+        check(false, "one", "11", "11");
+        check(false, "two", "3", "3");
     }
 
     #[test]
