@@ -33,6 +33,7 @@ pub(crate) fn build(root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
 /// The same with a command that takes the words of `cargo build`.
 pub(crate) fn build_by(cargo: &mut Command, root: &Path, what: &[&str], name: &str) -> Result<PathBuf> {
     let output = cargo
+        .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(root)?)
         .args(["--release", "--message-format", "json-render-diagnostics"])
         .args(what)
         .current_dir(root)
@@ -47,6 +48,32 @@ pub(crate) fn build_by(cargo: &mut Command, root: &Path, what: &[&str], name: &s
         .filter(|message| message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from));
     program.context("cargo did not print where the program is")
+}
+
+/// The user's flags, and those that keep the paths of this machine out of the program: the same sources give the same
+/// program in another folder.
+#[expect(clippy::disallowed_methods, reason = "the user's flags and folder of crates are variables")]
+fn rust_flags(root: &Path) -> Result<String> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let given = variable("CARGO_ENCODED_RUSTFLAGS").or_else(|| {
+        let plain = variable("RUSTFLAGS")?;
+        Some(plain.split_whitespace().collect::<Vec<_>>().join(SEPARATOR))
+    });
+    let crates = variable("CARGO_HOME")
+        .or_else(|| variable("HOME").map(|home| format!("{home}/.cargo")))
+        .context("cannot find the folder of crates: set CARGO_HOME")?;
+    let root = root.canonicalize().context("cannot find the repository")?;
+    Ok(without_paths(given, &crates, &root.display().to_string()))
+}
+
+/// Between flags, so that they may contain spaces.
+const SEPARATOR: &str = "\u{1f}";
+
+fn without_paths(given: Option<String>, crates: &str, root: &str) -> String {
+    let remap = |from: &str, to: &str| format!("--remap-path-prefix={from}={to}");
+    // The last that fits counts: the folder of crates may be inside of the checkout.
+    let flags = [remap(root, "/plumb"), remap(crates, "/cargo")];
+    given.into_iter().chain(flags).collect::<Vec<_>>().join(SEPARATOR)
 }
 
 /// A plumb that stops when this process ends for any reason, because its standard input closes.
@@ -134,6 +161,19 @@ pub(crate) fn wait_until_leading(log: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_of_this_machine_are_replaced_beside_the_users_flags() {
+        let flags = without_paths(Some("-C\u{1f}debuginfo=1".to_owned()), "/home/a b/.cargo", "/src/plumb");
+        let expected = [
+            "-C",
+            "debuginfo=1",
+            "--remap-path-prefix=/src/plumb=/plumb",
+            "--remap-path-prefix=/home/a b/.cargo=/cargo",
+        ];
+        assert_eq!(flags.split(SEPARATOR).collect::<Vec<_>>(), expected);
+        assert!(!without_paths(None, "/c", "/r").starts_with(SEPARATOR));
+    }
 
     /// Tasks wait for these messages: without them they would time out.
     #[test]

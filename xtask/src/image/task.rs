@@ -67,8 +67,13 @@ fn sources(root: &Path, plumb: Option<&Path>) -> Result<Sources> {
 }
 
 /// The image of a release, with this plumb and fresh packages.
-pub(crate) fn release(root: &Path, plumb: &Path) -> Result<Image> {
-    make(root, &root.join("target/image"), &sources(root, Some(plumb))?, true)
+pub(crate) fn release(root: &Path, plumb: &Path, checked: bool) -> Result<Image> {
+    let sources = sources(root, Some(plumb))?;
+    let image = make(root, &root.join("target/image"), &sources, true)?;
+    if checked {
+        check_image(root, &image, &sources)?;
+    }
+    Ok(image)
 }
 
 /// Makes the folder, the image, its archive and its list of components.

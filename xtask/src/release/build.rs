@@ -1,13 +1,14 @@
 //! The program for each architecture.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use super::lacks::Lacks;
 use crate::plumb::build_by;
-use crate::say::say;
 
 /// The compiler that links for the other architecture.
 const CROSS_LINKER: &str = "aarch64-linux-gnu-gcc";
@@ -66,10 +67,10 @@ pub(super) struct Build {
 }
 
 /// Builds plumb for this machine, and for the other architecture where that is possible.
-pub(super) fn all(root: &Path) -> Result<Vec<Build>> {
+pub(super) fn all(root: &Path, lacks: Lacks) -> Result<Vec<Build>> {
     let is_auditable = runs("cargo-auditable", &["auditable", "--version"]);
     if !is_auditable {
-        say("skipped: the list of crates inside the programs: `cargo install cargo-auditable`");
+        lacks.say("the list of crates inside the programs: `cargo install cargo-auditable`")?;
     }
     let cargo = || {
         let mut cargo = Command::new(env!("CARGO"));
@@ -80,8 +81,8 @@ pub(super) fn all(root: &Path) -> Result<Vec<Build>> {
     let program = build_by(&mut cargo(), root, &["--package", "plumb"], "plumb")?;
     let mut builds = vec![Build { arch: here, program }];
     if here == Arch::X86_64 {
-        match missing_for_cross_build()? {
-            Some(missing) => say(&format!("skipped: aarch64: {missing}")),
+        match missing_for_cross_build(root)? {
+            Some(missing) => lacks.say(&format!("aarch64: {missing}"))?,
             None => builds.push(Build { arch: Arch::Aarch64, program: cross_build(&mut cargo(), root)? }),
         }
     }
@@ -96,14 +97,36 @@ pub(super) fn all(root: &Path) -> Result<Vec<Build>> {
 }
 
 /// What has to be installed to build for aarch64.
-fn missing_for_cross_build() -> Result<Option<String>> {
+fn missing_for_cross_build(root: &Path) -> Result<Option<String>> {
     let output = Command::new("rustc").args(["--print", "sysroot"]).output().context("cannot run rustc")?;
     let sysroot = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     if !sysroot.join("lib/rustlib/aarch64-unknown-linux-gnu/lib").is_dir() {
         return Ok(Some("`rustup target add aarch64-unknown-linux-gnu`".to_owned()));
     }
-    let is_there = runs(CROSS_LINKER, &["--version"]);
-    Ok((!is_there).then(|| "`apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross`".to_owned()))
+    let folder = root.join("target");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let makes_programs = makes_programs(CROSS_LINKER, &folder.join("cross-probe"));
+    Ok((!makes_programs).then(|| "`apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross`".to_owned()))
+}
+
+/// True if the compiler makes a program: it may be installed without the headers and libraries of its architecture.
+fn makes_programs(compiler: &str, probe: &Path) -> bool {
+    let compile = || -> std::io::Result<bool> {
+        let mut child = Command::new(compiler)
+            .args(["-x", "c", "-", "-o"])
+            .arg(probe)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(b"#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n")?;
+        }
+        Ok(child.wait()?.success() && probe.exists())
+    };
+    let is_made = compile().unwrap_or(false);
+    let _ = fs::remove_file(probe);
+    is_made
 }
 
 fn cross_build(cargo: &mut Command, root: &Path) -> Result<PathBuf> {
@@ -136,4 +159,26 @@ pub(super) fn ensure_is_for(program: &Path, arch: Arch) -> Result<()> {
         arch.name()
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_compiler_without_headers_or_libraries_makes_no_program() {
+        let folder = std::env::temp_dir().join(format!("plumb-cross-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (broken, probe) = (folder.join("broken-gcc"), folder.join("probe"));
+        // It says its version, and fails at the first header.
+        fs::write(&broken, "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\ncat >/dev/null\nexit 1\n").unwrap();
+        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(runs(&broken.display().to_string(), &["--version"]));
+        assert!(!makes_programs(&broken.display().to_string(), &probe));
+        assert!(!makes_programs("/nonexistent/gcc", &probe));
+        assert!(makes_programs("cc", &probe) && !probe.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

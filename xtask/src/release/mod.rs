@@ -1,6 +1,7 @@
 //! `cargo xtask release`: every file of a release, in one folder.
 
 mod notes;
+mod lacks;
 mod archive;
 mod build;
 mod packages;

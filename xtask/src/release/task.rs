@@ -9,6 +9,7 @@ use plumb_testkit::cluster::Layout;
 
 use super::archive::{program_folder, said, tar_gz};
 use super::build::{self, Arch, Build};
+use super::lacks::Lacks;
 use super::notes;
 use super::packages::{self, Archive};
 use crate::cluster::ensure_programs;
@@ -43,15 +44,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
+    let lacks = if args.dry_run { Lacks::Skip } else { Lacks::Fail };
     let builds = match &args.plumb {
         Some(program) => vec![Build { arch: Arch::here(), program: program.clone() }],
-        None => build::all(&root)?,
+        None => build::all(&root, lacks)?,
     };
     let plumb = builds.first().context("nothing was built")?.program.clone();
     let out = args.out.clone().unwrap_or_else(|| root.join(format!("target/release-{VERSION}")));
-    make(&root, &builds, &out, &format!("{}/v{VERSION}", args.address))?;
+    make(&root, &builds, &out, &format!("{}/v{VERSION}", args.address), lacks)?;
     if !args.without_image {
-        add_image(&root, &plumb, &out)?;
+        add_image(&root, &plumb, &out, lacks)?;
     }
     checksums(&out)?;
     if let Some(program) = &args.sign_with {
@@ -73,7 +75,7 @@ pub(crate) fn check(root: &Path, plumb: Option<&Path>) -> Result<()> {
     let builds = [Build { arch: Arch::here(), program: given_or_built(plumb, &root)? }];
     let out = root.join("target/release-check");
     let make = || {
-        make(&root, &builds, &out, "https://example.invalid")?;
+        make(&root, &builds, &out, "https://example.invalid", Lacks::Skip)?;
         checksums(&out)?;
         fs::read_to_string(out.join("SHA256SUMS")).context("cannot read the checksums")
     };
@@ -83,7 +85,7 @@ pub(crate) fn check(root: &Path, plumb: Option<&Path>) -> Result<()> {
 }
 
 /// Everything that does not need buildah.
-fn make(root: &Path, builds: &[Build], out: &Path, address: &str) -> Result<()> {
+fn make(root: &Path, builds: &[Build], out: &Path, address: &str, lacks: Lacks) -> Result<()> {
     let work = out.with_extension("work");
     for folder in [out, &work] {
         if folder.exists() {
@@ -102,7 +104,7 @@ fn make(root: &Path, builds: &[Build], out: &Path, address: &str) -> Result<()> 
         let sha256 = String::from_utf8_lossy(&sum).split(' ').next().unwrap_or_default().to_owned();
         archives.push(Archive { arch: *arch, name, sha256 });
         if packages::debian(&folder, &work, out, VERSION, *arch)?.is_none() {
-            say("skipped: install dpkg-deb for the package of Debian");
+            lacks.say("the package of Debian: install dpkg-deb")?;
         }
     }
     fs::write(out.join("krew.yaml"), packages::krew(VERSION, address, &archives))?;
@@ -125,12 +127,12 @@ fn stem(arch: Arch) -> String {
     format!("plumb-{VERSION}-{}-linux", arch.name())
 }
 
-fn add_image(root: &Path, plumb: &Path, out: &Path) -> Result<()> {
+/// The image. One that will be published runs first.
+fn add_image(root: &Path, plumb: &Path, out: &Path, lacks: Lacks) -> Result<()> {
     if let Some(missing) = image::missing_tools() {
-        say(&format!("skipped: the image: {missing}"));
-        return Ok(());
+        return lacks.say(&format!("the image: {missing}"));
     }
-    let image = image::release(root, plumb)?;
+    let image = image::release(root, plumb, lacks == Lacks::Fail)?;
     fs::copy(&image.archive, out.join(format!("plumb-image-{VERSION}.oci.tar")))
         .context("cannot copy the image")?;
     fs::copy(&image.components, out.join("plumb-image.cdx.json"))
