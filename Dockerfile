@@ -2,7 +2,7 @@
 #
 #   docker build -f Dockerfile target/image/context        (or podman, or buildah)
 #
-# The folder has root.tar, a small Debian with git, ssh and gpg (tools/image/root.sh), and bin/, with plumb, helm
+# The folder has root.tar, a small Debian with git, ssh, gpg and tini (tools/image/root.sh), and bin/, with plumb, helm
 # and kustomize. So no base image has to be trusted or pulled, and the same folder gives the same digest.
 FROM scratch
 ADD root.tar /
@@ -22,5 +22,7 @@ ENV HOME=/home/plumb \
 USER 65532:65532
 WORKDIR /home/plumb
 EXPOSE 8080 8082
-ENTRYPOINT ["/usr/local/bin/plumb"]
+# The first process of a container adopts the children of processes that ended, such as the helpers of a git that was
+# stopped. tini waits for them, and passes signals on.
+ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/plumb"]
 CMD ["run"]

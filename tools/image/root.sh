@@ -12,7 +12,7 @@ export SOURCE_DATE_EPOCH
 user='plumb:x:65532:65532:plumb:/home/plumb:/usr/sbin/nologin'
 # Git depends on all of Perl for commands that plumb does not call. perl-base stays, for Debian's own scripts.
 exec mmdebstrap --quiet --variant=essential \
-    --include=ca-certificates,git,gpg,openssh-client \
+    --include=ca-certificates,git,gpg,openssh-client,tini \
     --dpkgopt='path-exclude=/usr/share/doc/*' \
     --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --dpkgopt='path-exclude=/usr/share/man/*' \

@@ -145,11 +145,27 @@ impl Container {
         Ok(Self { name: name.to_owned(), folder: folder.to_owned(), child, log })
     }
 
-    /// What the kernel says about the process of plumb: user, capabilities, filter; and whether its root is read-only.
-    pub(super) fn confinement(&self) -> Result<String> {
+    /// The first process of the container, by its number outside of it.
+    fn first_process(&self) -> Result<u64> {
         let state = runc(&self.folder).args(["state", &self.name]).checked()?;
         let state: Value = serde_json::from_str(&state).context("cannot read runc's answer")?;
-        let pid = state["pid"].as_u64().context("runc names no process")?;
+        state["pid"].as_u64().context("runc names no process")
+    }
+
+    /// Leaves a process without a parent in the container, as a git that is killed leaves its helpers.
+    pub(super) fn leave_orphan(&self) -> Result<()> {
+        let words = ["exec", &self.name, "/bin/sh", "-c", "sleep 0.1 & exit 0"];
+        runc(&self.folder).args(words).checked().map(drop)
+    }
+
+    /// `/proc` as the container has it.
+    pub(super) fn proc_folder(&self) -> Result<PathBuf> {
+        Ok(PathBuf::from(format!("/proc/{}", self.first_process()?)).join("root").join("proc"))
+    }
+
+    /// What the kernel says about the process of plumb: user, capabilities, filter; and whether its root is read-only.
+    pub(super) fn confinement(&self) -> Result<String> {
+        let pid = self.first_process()?;
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
         let wanted = ["Uid:", "Gid:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
         let lines = status.lines().filter(|line| wanted.iter().any(|name| line.starts_with(name)));
@@ -189,6 +205,21 @@ impl Container {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// The processes of a container: state and name.
+pub(super) fn processes(proc_folder: &Path) -> Result<Vec<(char, String)>> {
+    let entries =
+        fs::read_dir(proc_folder).with_context(|| format!("cannot read {}", proc_folder.display()))?;
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        // Something else than a process, or one that ended meanwhile.
+        let Ok(status) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let Some((before, after)) = status.rsplit_once(") ") else { continue };
+        let name = before.split_once('(').map_or(before, |(_, name)| name);
+        found.extend(after.chars().next().map(|state| (state, name.to_owned())));
+    }
+    Ok(found)
 }
 
 impl Drop for Container {

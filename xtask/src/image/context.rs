@@ -73,3 +73,27 @@ fn debian(script: &Path, tar: &Path, fresh: bool) -> Result<()> {
     );
     fs::write(made_by, written).context("cannot note what made the files of Debian")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The image that is built with Docker alone is the same image.
+    #[test]
+    fn both_dockerfiles_have_the_same_packages_user_and_last_lines() {
+        let read = |name: &str| fs::read_to_string(crate::repository::root().join(name)).unwrap();
+        let (plain, source) = (read("Dockerfile"), read("Dockerfile.source"));
+        let end = |text: &str| text[text.find("\nARG VERSION").unwrap()..].to_owned();
+        assert_eq!(end(&plain), end(&source));
+        let script = read("tools/image/root.sh");
+        let listed = script.lines().find_map(|line| line.trim().strip_prefix("--include=")).unwrap();
+        let packages = listed.trim_end_matches([' ', '\\']).replace(',', " ");
+        assert!(source.contains(&format!("      {packages} \\\n")), "{packages}");
+        let user = script.lines().find_map(|line| line.strip_prefix("user=")).unwrap();
+        assert!(source.contains(&format!("echo {user} >> /etc/passwd")), "{user}");
+        for name in ["helm", "kustomize"] {
+            assert!(crate::repository::root().join("tools/cluster/programs").join(name).is_dir(), "{name}");
+            assert!(source.contains(&format!("cd /source/{name} ")), "{name}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ use plumb_testkit::cluster::{self, AttachedCluster, Layout};
 use serde_json::{Value, json};
 
 use super::builder::{Checked as _, Image, Mounted};
-use super::container::{Container, Pod};
+use super::container::{Container, Pod, processes};
 use crate::cluster::ensure_programs;
 use crate::kubectl::Kubectl;
 use crate::say::say;
@@ -43,6 +43,13 @@ pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
     let ready = stage.request("/readyz")?;
     ensure!(ready.contains("200 OK"), "/readyz: {ready}");
     say(&format!("under runc ({confined}): a directory, a Helm and a Kustomize app are synced"));
+
+    first.leave_orphan()?;
+    let proc_folder = first.proc_folder()?;
+    stage.until(&mut first, "processes without a parent are gone when they ended", || {
+        let processes = processes(&proc_folder)?;
+        Ok(!processes.is_empty() && processes.iter().all(|(state, name)| *state != 'Z' && name != "sleep"))
+    })?;
 
     let before = stage.versions()?;
     let status = first.stop()?;
@@ -140,8 +147,10 @@ impl Stage {
     fn install(&self) -> Result<()> {
         let [install, create, _] = &self.lines;
         let first = application(APPS[0].0).to_string();
-        fs::write(self.folder.join("desk/application.yaml"), first)
-            .context("cannot write the Application")?;
+        let file = create.rsplit(' ').next().context("the README's line names no file")?;
+        let file = self.folder.join("desk").join(file);
+        fs::create_dir_all(file.parent().context("a folder")?)?;
+        fs::write(file, first).context("cannot write the Application")?;
         let repositories = "--set 'extraEnv[0].name=PLUMB_LOCAL_REPOSITORIES'";
         self.shell(&format!(
             "{install} {repositories} --set 'extraEnv[0].value={REPOSITORIES}' --wait --timeout 90s"
