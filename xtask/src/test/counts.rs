@@ -20,6 +20,18 @@ impl Counts {
         Self { failed: 1, ..Self::default() }
     }
 
+    /// True for the line of a test that this machine cannot run (`plumb_testkit::skipped`).
+    pub(super) fn is_skip(line: &str) -> bool {
+        line.starts_with("skipped: ")
+    }
+
+    /// So many of the tests that passed said that they were skipped.
+    pub(super) fn with_skips(mut self, n_skips: usize) -> Self {
+        self.passed = self.passed.saturating_sub(n_skips);
+        self.skipped += n_skips;
+        self
+    }
+
     /// Reads the last line of a Rust test binary: `test result: ok. 3 passed; 0 failed; 1 ignored; …`.
     pub(super) fn from_test_result(line: &str) -> Option<Self> {
         let (_, rest) = line.strip_prefix("test result: ")?.split_once(". ")?;
@@ -65,6 +77,13 @@ mod tests {
         let line = "test result: FAILED. 12 passed; 1 failed; 2 ignored; 0 measured; 3 filtered out; finished in 0.01s";
         assert_eq!(Counts::from_test_result(line), Some(Counts { passed: 12, failed: 1, skipped: 2 }));
         assert_eq!(Counts::from_test_result("running 3 tests"), None);
+    }
+
+    #[test]
+    fn a_test_that_says_that_it_is_skipped_has_not_passed() {
+        let counts = Counts { passed: 3, failed: 0, skipped: 1 }.with_skips(2);
+        assert_eq!(counts, Counts { passed: 1, failed: 0, skipped: 3 });
+        assert!(Counts::is_skip("skipped: install chromium") && !Counts::is_skip("test skipped: x ... ok"));
     }
 
     #[test]

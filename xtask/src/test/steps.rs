@@ -99,16 +99,18 @@ pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Res
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run cargo {}", args.join(" ")))?;
-    let mut counts = Counts::default();
+    let (mut counts, mut n_skips) = (Counts::default(), 0);
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
             let line = line.context("cannot read cargo's output")?;
             if let Some(found) = Counts::from_test_result(&line) {
                 counts += found;
             }
+            n_skips += usize::from(Counts::is_skip(&line));
             say(&line);
         }
     }
+    counts = counts.with_skips(n_skips);
     let status = child.wait().context("cannot wait for cargo")?;
     if counts == Counts::default() || (!status.success() && counts.failed == 0) {
         counts += if status.success() { Counts::one_passed() } else { Counts::one_failed() };
