@@ -17,6 +17,8 @@ const README: &str = include_str!("../../../../README.md");
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo xtask demo", "`cargo xtask test` runs it twice"),
     ("cargo xtask test", "`.ci/run` is this command"),
+    ("cargo install --locked --path crates/plumb", "the plumb of this test was built from that crate"),
+    ("docker build -f Dockerfile.source", "its last stage is that of `cargo xtask image --check`"),
     (
         "helm upgrade --install plumb charts/plumb",
         "`cargo xtask image --check` runs these lines of the README",
