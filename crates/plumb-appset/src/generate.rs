@@ -45,33 +45,56 @@ pub fn generate(
     facts: &dyn Facts,
     settings: &Settings,
 ) -> Result<Generated, GenerationError> {
-    let renderer = renderer(set, settings);
-    let context = context(set, facts, &renderer, settings);
+    generate_within(set, facts, settings, &mut settings.total.steps.clone())
+}
+
+/// The same with the steps that are left. A caller that generates again and again, with more facts each time, thereby
+/// takes all steps from one budget.
+pub fn generate_within(
+    set: &ApplicationSet,
+    facts: &dyn Facts,
+    settings: &Settings,
+    steps_left: &mut u64,
+) -> Result<Generated, GenerationError> {
+    let renderer = renderer(set, settings, *steps_left);
+    let result = generate_with(set, facts, settings, &renderer);
+    *steps_left = renderer.budget.steps_left();
+    result
+}
+
+fn generate_with(
+    set: &ApplicationSet,
+    facts: &dyn Facts,
+    settings: &Settings,
+    renderer: &Renderer,
+) -> Result<Generated, GenerationError> {
+    let context = context(set, facts, renderer, settings);
+    let produced: Vec<_> = set.spec.generators.iter().map(|entry| transform(&context, entry, None)).collect();
+    // A fact that is missing comes before any failure: it may be the reason for it. Nothing is rendered in vain.
+    let is_missing = |error: &&GenerationError| error.reason == Reason::Unanswered;
+    if let Some(missing) = produced.iter().filter_map(|result| result.as_ref().err()).find(is_missing) {
+        return Err(missing.clone());
+    }
     let mut generated = Generated::default();
     let mut first_error: Option<GenerationError> = None;
-    let mut note = |error: GenerationError| {
-        // A fact that is missing comes before any failure: it may be the reason for it.
-        let replaces = error.reason == Reason::Unanswered;
-        if first_error.is_none() || replaces {
-            first_error = Some(error);
-        }
-    };
-    for entry in &set.spec.generators {
-        let produced = match transform(&context, entry, None) {
-            Ok(produced) => produced,
+    for result in produced {
+        let entry = match result {
+            Ok(entry) => entry,
             Err(error) => {
-                note(error);
+                first_error.get_or_insert(error);
                 continue;
             }
         };
-        for one in produced {
+        for one in entry {
             for params in one.params {
-                match template::render(set, &one.template, &renderer, &params) {
+                match template::render(set, &one.template, renderer, &params) {
                     Ok(application) => {
                         generated.applications.push(application);
                         generated.params.push(params);
                     }
-                    Err(error) => note(error),
+                    Err(error) => {
+                        first_error.get_or_insert(error);
+                    }
                 }
             }
         }
@@ -84,7 +107,7 @@ pub fn generate(
 
 /// What a set follows outside of the cluster, with the same facts as [`generate`].
 pub fn follows(set: &ApplicationSet, facts: &dyn Facts, settings: &Settings) -> Follows {
-    let renderer = renderer(set, settings);
+    let renderer = renderer(set, settings, settings.total.steps);
     let context = context(set, facts, &renderer, settings);
     let mut found = Follows::default();
     for entry in &set.spec.generators {
@@ -93,13 +116,13 @@ pub fn follows(set: &ApplicationSet, facts: &dyn Facts, settings: &Settings) -> 
     found
 }
 
-fn renderer(set: &ApplicationSet, settings: &Settings) -> Renderer {
+fn renderer(set: &ApplicationSet, settings: &Settings, steps: u64) -> Renderer {
     let engine =
         if set.spec.go_template { Engine::Go(set.spec.go_template_options.clone()) } else { Engine::Flat };
     Renderer {
         engine,
         limits: settings.limits,
-        budget: Budget::new(settings.total),
+        budget: Budget::with_steps(settings.total, steps),
         now: settings.now,
         seed: seed_of(set, settings.seed),
     }

@@ -45,7 +45,16 @@ impl Default for Total {
 impl Budget {
     /// A full budget.
     pub fn new(total: Total) -> Self {
-        Self { total, steps: Cell::new(total.steps), bytes: Cell::new(total.bytes) }
+        Self::with_steps(total, total.steps)
+    }
+
+    /// A budget of which only these steps are left.
+    pub(crate) fn with_steps(total: Total, steps: u64) -> Self {
+        Self { total, steps: Cell::new(steps), bytes: Cell::new(total.bytes) }
+    }
+
+    pub(crate) fn steps_left(&self) -> u64 {
+        self.steps.get()
     }
 
     /// Takes steps.

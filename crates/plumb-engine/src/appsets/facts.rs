@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use plumb_appset::scm::{self, GithubApp, HttpCall, ScmAnswer, ScmFacts, ScmRules, SetSecret};
 use plumb_appset::{
@@ -36,14 +37,48 @@ pub(super) enum Question {
     /// A Secret of Argo CD's namespace.
     GithubApp(String),
     Http(HttpCall),
-    /// URL, token and body.
-    Plugin(String, String, String),
+    Plugin(PluginQuestion),
+}
+
+/// A request to a plugin.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PluginQuestion {
+    pub(super) url: String,
+    pub(super) token: String,
+    pub(super) body: String,
+    pub(super) timeout: Duration,
+}
+
+/// The answer to a question.
+pub(super) enum Answer {
+    Git(GitQuestion, Result<Arc<Commit>, String>),
+    ConfigMap(String, Result<Data, String>),
+    Secret(String, Result<Data, String>),
+    Objects((String, String), Result<Vec<Value>, String>),
+    SetSecret(String, Result<SetSecret, String>),
+    SetConfigMap(String, Result<Data, String>),
+    GithubApp(String, Result<GithubApp, String>),
+    Http(HttpCall, Result<ScmAnswer, String>),
+    Plugin(PluginQuestion, Result<HttpAnswer, String>),
+}
+
+impl Answer {
+    /// What a server sent. `ConfigMaps` and Secrets are small.
+    pub(super) fn bytes(&self) -> u64 {
+        let length = match self {
+            Self::Http(_, Ok(answer)) => answer.body.len(),
+            Self::Plugin(_, Ok(answer)) => answer.body.len(),
+            Self::Objects(_, Ok(objects)) => objects.iter().map(|object| object.to_string().len()).sum(),
+            _ => 0,
+        };
+        length as u64
+    }
 }
 
 /// A commit: its paths, and where its files are read.
 pub(super) struct Commit {
-    pub(super) tree: GitTree,
-    pub(super) files: SourceTree,
+    pub(super) tree: Arc<GitTree>,
+    pub(super) files: Arc<SourceTree>,
 }
 
 type Data = BTreeMap<String, String>;
@@ -64,7 +99,7 @@ pub(super) struct Known {
     pub(super) set_config_maps: BTreeMap<String, Result<Data, String>>,
     pub(super) github_apps: BTreeMap<String, Result<GithubApp, String>>,
     pub(super) http: BTreeMap<HttpCall, Result<ScmAnswer, String>>,
-    pub(super) plugins: BTreeMap<(String, String, String), Result<HttpAnswer, String>>,
+    pub(super) plugins: BTreeMap<PluginQuestion, Result<HttpAnswer, String>>,
     /// Questions of this round without an answer.
     pub(super) open: RefCell<BTreeSet<Question>>,
     /// True if a generator asked for the clusters.
@@ -72,6 +107,21 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// Notes the answer to a question.
+    pub(super) fn note(&mut self, answer: Answer) {
+        match answer {
+            Answer::Git(question, commit) => drop(self.git.insert(question, commit)),
+            Answer::ConfigMap(name, data) => drop(self.config_maps.insert(name, data)),
+            Answer::Secret(name, data) => drop(self.secrets.insert(name, data)),
+            Answer::Objects(key, objects) => drop(self.objects.insert(key, objects)),
+            Answer::SetSecret(name, secret) => drop(self.set_secrets.insert(name, secret)),
+            Answer::SetConfigMap(name, data) => drop(self.set_config_maps.insert(name, data)),
+            Answer::GithubApp(name, app) => drop(self.github_apps.insert(name, app)),
+            Answer::Http(call, answer) => drop(self.http.insert(call, answer)),
+            Answer::Plugin(question, answer) => drop(self.plugins.insert(question, answer)),
+        }
+    }
+
     fn answer<'a, K: Ord, T>(
         &self,
         known: &'a BTreeMap<K, Result<T, String>>,
@@ -117,7 +167,7 @@ impl Facts for Known {
     }
 
     fn git(&self, project: Option<&str>, repo_url: &str, revision: &str) -> Result<&GitTree, Unanswered> {
-        self.commit(project, repo_url, revision).map(|commit| &commit.tree)
+        self.commit(project, repo_url, revision).map(|commit| &*commit.tree)
     }
 
     fn git_file(
@@ -152,9 +202,13 @@ impl Facts for Known {
     }
 
     fn plugin(&self, call: &PluginCall) -> Result<HttpAnswer, Unanswered> {
-        let key = (call.url.clone(), call.token.clone(), call.body.to_string());
-        let question = || Question::Plugin(key.0.clone(), key.1.clone(), key.2.clone());
-        self.answer(&self.plugins, &key, question).cloned()
+        let key = PluginQuestion {
+            url: call.url.clone(),
+            token: call.token.clone(),
+            body: call.body.to_string(),
+            timeout: call.timeout,
+        };
+        self.answer(&self.plugins, &key, || Question::Plugin(key.clone())).cloned()
     }
 
     fn repositories(&self, generator: &ScmProviderGenerator) -> Result<Vec<Repository>, Unanswered> {
