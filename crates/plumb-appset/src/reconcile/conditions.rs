@@ -4,11 +4,12 @@ use jiff::Timestamp;
 use plumb_crd::ApplicationSet;
 use plumb_crd::application::{HealthStatus, ResourceStatus};
 use plumb_crd::application_set::{ApplicationSetCondition, ApplicationSetStatus};
-use plumb_crd::wire::whole_seconds;
+use plumb_crd::wire::{Wire, whole_seconds};
 use serde_json::Value as Json;
 
 use super::decide::Decision;
 use super::validate::name_of;
+use crate::error::Reason;
 
 pub(super) const ERROR: &str = "ErrorOccurred";
 pub(super) const PARAMETERS: &str = "ParametersGenerated";
@@ -145,6 +146,22 @@ fn dated(
     wanted
 }
 
+/// The conditions of a set that cannot be read, of which `status` is the status as it is. `None` if it has them already.
+pub fn unreadable_conditions(status: &Json, message: &str, now: Timestamp) -> Option<Json> {
+    let known = status["conditions"].as_array().into_iter().flatten();
+    let known: Vec<_> = known.filter_map(|known| ApplicationSetCondition::read(known).ok()).collect();
+    let mut wanted: Vec<ApplicationSetCondition> = known
+        .iter()
+        .filter(|known| ![ERROR, PARAMETERS, UP_TO_DATE].contains(&known.condition_type.as_str()))
+        .cloned()
+        .collect();
+    wanted.push(condition(ERROR, true, Reason::Generation.name(), message));
+    wanted.push(condition(PARAMETERS, false, ERROR, message));
+    wanted.push(condition(UP_TO_DATE, false, ERROR, message));
+    let wanted = dated(&known, wanted, now);
+    (wanted != known).then(|| wanted.iter().map(Wire::write).collect())
+}
+
 /// Since when a set waits for a user with exactly this message.
 pub(super) fn waits_since(set: &ApplicationSet, message: &str) -> Option<Timestamp> {
     let waiting = set.status.conditions.iter().find(|known| known.condition_type == DELETIONS)?;
@@ -198,4 +215,43 @@ fn resources(owned: &[&Json], most: usize) -> (Vec<ResourceStatus>, i64) {
     let count = i64::try_from(resources.len()).unwrap_or(i64::MAX);
     resources.truncate(most);
     (resources, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_set_that_cannot_be_read_says_so_once() {
+        let now = |text: &str| text.parse::<Timestamp>().unwrap();
+        let status = json!({"conditions": [
+            {"type": "DeletionsWaiting", "status": "True", "reason": "DeletionBudgetExceeded", "message": "m",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "ErrorOccurred", "status": "False", "reason": "ApplicationSetUpToDate", "message": "ok",
+                "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            "broken",
+        ]});
+        let first = unreadable_conditions(&status, "cannot read it", now("2026-01-02T00:00:00Z")).unwrap();
+        let shown: Vec<String> = first
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| format!("{} {}", one["type"].as_str().unwrap(), one["status"].as_str().unwrap()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "DeletionsWaiting True",
+                "ErrorOccurred True",
+                "ParametersGenerated False",
+                "ResourcesUpToDate False"
+            ]
+        );
+        let status = json!({"conditions": first});
+        assert_eq!(unreadable_conditions(&status, "cannot read it", now("2026-01-03T00:00:00Z")), None);
+        assert!(unreadable_conditions(&status, "another reason", now("2026-01-03T00:00:00Z")).is_some());
+        assert!(unreadable_conditions(&json!({"conditions": 1}), "x", now("2026-01-03T00:00:00Z")).is_some());
+    }
 }

@@ -32,6 +32,8 @@ pub struct Situation<'a> {
     pub generated: Result<&'a [Json], &'a GenerationError>,
     /// All Applications of its namespace, whoever owns them.
     pub existing: &'a [Json],
+    /// The names of Applications of the namespace that cannot be read. They are left as they are.
+    pub unreadable: &'a BTreeSet<String>,
     /// The clusters that destinations may name.
     pub destinations: &'a Destinations,
     /// Does a project of this name exist?
@@ -161,6 +163,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     }
     wanted.retain(|application| !wrong.contains_key(name_of(application)));
     wanted.sort_by(|a, b| name_of(a).cmp(name_of(b)));
+    leave_unreadable(situation, &mut wanted, &mut decision);
     write_wanted(situation, &updater, &owned, &wanted, &mut decision);
     delete_unwanted(situation, &owned, generated, &mut decision);
     decision.shared_names = shared_names(situation, generated);
@@ -171,6 +174,19 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         decision.requeue_after = decision.requeue_after.or(Some(RETRY));
     }
     decision
+}
+
+/// An Application that cannot be read looks as if it did not exist: creating it would fail again and again.
+fn leave_unreadable(situation: &Situation<'_>, wanted: &mut Vec<Json>, decision: &mut Decision) {
+    let is_unreadable = |name: &str| situation.unreadable.contains(name);
+    if let Some(name) = wanted.iter().map(name_of).find(|name| is_unreadable(name)) {
+        let why = "it has a field of the wrong type; correct it, or delete the Application";
+        let message =
+            format!("cannot write Application {name}: plumb cannot read the one that exists: {why}");
+        decision.failure = Some(Failure { reason: "UpdateApplicationError", message });
+        decision.retries = true;
+    }
+    wanted.retain(|application| !is_unreadable(name_of(application)));
 }
 
 fn add_operations(wanted: &mut [Json], rollout: &Rollout, pruning: &[String]) {

@@ -18,7 +18,7 @@ mod removal;
 mod decide;
 
 pub use budget::{BUDGET_ANNOTATION, DeletionBudget};
-pub use conditions::{Failure, conclude};
+pub use conditions::{Failure, conclude, unreadable_conditions};
 pub use decide::{Decision, Situation, Write, decide};
 pub use destinations::Destinations;
 pub use ownership::{is_owned_by, owner_of};

@@ -1,6 +1,6 @@
 //! Plays a recorded reconcile against what plumb decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -146,6 +146,7 @@ impl Stage {
             set: &set,
             generated: generated.as_ref().map(|generated| generated.applications.as_slice()),
             existing: &existing,
+            unreadable: &BTreeSet::new(),
             destinations: &destinations,
             project_exists: &project_exists,
             also_generated_by: &BTreeMap::new(),

@@ -20,6 +20,7 @@ struct Scene {
     names: Vec<String>,
     existing: Vec<Value>,
     others: BTreeMap<String, BTreeSet<String>>,
+    unreadable: BTreeSet<String>,
 }
 
 fn spec() -> Value {
@@ -58,7 +59,7 @@ impl Scene {
             },
         });
         let existing = names(before).iter().map(|name| live(name)).collect();
-        Self { set, names: names(kept), existing, others: BTreeMap::new() }
+        Self { set, names: names(kept), existing, others: BTreeMap::new(), unreadable: BTreeSet::new() }
     }
 
     fn annotated(mut self, key: &str, value: &str) -> Self {
@@ -77,6 +78,7 @@ impl Scene {
             set: &set,
             generated: Ok(&generated),
             existing: &self.existing,
+            unreadable: &self.unreadable,
             destinations: &Destinations::new([], true),
             project_exists: &|_| true,
             also_generated_by: &self.others,
@@ -101,6 +103,18 @@ fn check(scene: &Scene, expected: &Expect) {
     let deleted = decision.writes.iter().filter(|write| matches!(write, Write::Delete { .. })).count();
     let held = decision.held.as_deref().map(|held| held.split(". ").next().unwrap_or_default());
     expected.assert_eq(&format!("{deleted} deleted; {}", held.unwrap_or("nothing waits")));
+}
+
+#[test]
+fn an_application_that_cannot_be_read_is_left_alone() {
+    let mut scene = Scene::new("list", 0, 2);
+    scene.unreadable.insert("a0".to_owned());
+    let decision = scene.decide();
+    let names: Vec<&str> = decision.writes.iter().map(Write::name).collect();
+    assert_eq!(names, ["a1"]);
+    let failure = decision.failure.expect("the set says so");
+    assert!(failure.message.starts_with("cannot write Application a0: "), "{}", failure.message);
+    assert!(decision.retries);
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
+use jiff::Timestamp;
+use plumb_appset::reconcile::unreadable_conditions;
 use plumb_core::app::AppId;
 use plumb_core::object::{GroupVersionKind, Manifest};
 use plumb_crd::ApplicationSet;
@@ -14,7 +16,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
-use super::run::{OthersNames, REFRESH, Ran, run_set};
+use super::run::{Again, OthersNames, REFRESH, Ran, run_set};
+use super::write::write_conditions;
 use crate::engine::Engine;
 use crate::set_signals::{Happened, SetFigures};
 
@@ -22,6 +25,12 @@ use crate::set_signals::{Happened, SetFigures};
 const AT_ONCE: usize = 4;
 /// The shortest time between two runs of a set: changes in between are taken together.
 const SPACING: Duration = Duration::from_millis(500);
+/// How long the watch may take to report what plumb itself wrote.
+const SOON: Duration = Duration::from_secs(2);
+/// After a request that failed, a set runs again; after each further one it waits twice as long.
+const RETRY: Duration = Duration::from_secs(10);
+/// The longest such wait.
+const LONGEST_RETRY: Duration = Duration::from_mins(15);
 /// A set that aborted a run is left alone for a while.
 const AFTER_DEFECT: Duration = Duration::from_mins(3);
 
@@ -36,6 +45,8 @@ struct Known {
     last_run: Option<Instant>,
     last: Ran,
     is_running: bool,
+    /// How many runs failed one after the other.
+    n_failed: u32,
 }
 
 impl Known {
@@ -59,6 +70,23 @@ impl Known {
         Concern { runs, asks_git }
     }
 
+    /// When the set runs again without an event, and whether it then looks at Git.
+    fn again(&mut self, ran: &Ran) -> Option<(Duration, bool)> {
+        self.n_failed = if ran.again == Again::Later { self.n_failed.saturating_add(1) } else { 0 };
+        let sooner = match ran.again {
+            Again::No => None,
+            Again::Soon => Some(SOON),
+            Again::Later => {
+                let factor = 2_u32.saturating_pow(self.n_failed - 1);
+                Some(RETRY.saturating_mul(factor).min(LONGEST_RETRY))
+            }
+        };
+        let regular = ran.again_after.map(|after| (after, true));
+        // Of two equal times the one that looks at Git counts.
+        let both = sooner.map(|after| (after, false)).into_iter().chain(regular);
+        both.min_by_key(|(after, polls)| (*after, !polls))
+    }
+
     fn request(&mut self, at: Instant) {
         let at = self.last_run.map_or(at, |last| at.max(last + SPACING));
         self.due = Some(self.due.map_or(at, |due| due.min(at)));
@@ -77,8 +105,13 @@ struct Concern {
 /// Watches the sets and runs them, forever.
 pub(crate) async fn run_app_sets(engine: Arc<Engine>) {
     let mut stream = stream(&engine).await;
-    let mut sets =
-        Sets { engine: Arc::clone(&engine), known: BTreeMap::new(), is_listed: false, is_ready: false };
+    let mut sets = Sets {
+        engine: Arc::clone(&engine),
+        known: BTreeMap::new(),
+        is_listed: false,
+        is_ready: false,
+        notes: JoinSet::new(),
+    };
     let mut runs: JoinSet<(AppId, Option<Ran>)> = JoinSet::new();
     loop {
         sets.start_due(&mut runs);
@@ -143,6 +176,8 @@ struct Sets {
     is_listed: bool,
     /// Clusters and Applications are known.
     is_ready: bool,
+    /// Writes about sets that cannot be read.
+    notes: JoinSet<()>,
 }
 
 impl Sets {
@@ -176,6 +211,7 @@ impl Sets {
             Err(error) => {
                 warn!(set = %id, %error, "cannot read an ApplicationSet; its Applications stay as they are");
                 self.forget(&id);
+                self.note_unreadable(id, manifest.value(), &error.to_string());
                 return;
             }
         };
@@ -192,6 +228,7 @@ impl Sets {
                 last_run: None,
                 last: Ran::default(),
                 is_running: false,
+                n_failed: 0,
             };
             self.known.insert(id, known);
             return;
@@ -206,9 +243,29 @@ impl Sets {
         let changed = known.content != content;
         known.content = content;
         // Only rollouts write their state, and each state may be followed by another.
+        if changed || refreshes {
+            known.n_failed = 0;
+        }
         if changed || refreshes || rollout_moved {
             known.request(now);
         }
+    }
+
+    /// Says in the status of a set that it cannot be read.
+    fn note_unreadable(&mut self, id: AppId, set: &Value, error: &str) {
+        while self.notes.try_join_next().is_some() {}
+        let mut message =
+            format!("cannot read the ApplicationSet: {error}. Its Applications stay as they are");
+        self.engine.shown_text().clean(&mut message);
+        let Some(conditions) = unreadable_conditions(&set["status"], &message, Timestamp::now()) else {
+            return;
+        };
+        let engine = Arc::clone(&self.engine);
+        self.notes.spawn(async move {
+            if let Err(error) = write_conditions(&engine, &id, conditions).await {
+                warn!(set = %id, %error, "cannot write the status of an ApplicationSet");
+            }
+        });
     }
 
     fn forget(&mut self, id: &AppId) {
@@ -243,21 +300,26 @@ impl Sets {
             return;
         }
         let now = Instant::now();
-        let due = self
-            .known
-            .iter()
-            .filter(|(_, known)| !known.is_running && known.due.is_some_and(|due| due <= now));
-        let due: Vec<AppId> = due.map(|(id, _)| id.clone()).collect();
-        for id in due.into_iter().take(AT_ONCE.saturating_sub(runs.len())) {
+        let mut due = Vec::new();
+        let mut running: BTreeMap<String, usize> = BTreeMap::new();
+        for (id, known) in &self.known {
+            if known.is_running {
+                *running.entry(id.namespace.clone()).or_default() += 1;
+            } else if let Some(at) = known.due.filter(|at| *at <= now) {
+                due.push((id.clone(), at));
+            }
+        }
+        for id in turns(due, running, AT_ONCE.saturating_sub(runs.len())) {
             let others = self.others(&id);
             let Some(known) = self.known.get_mut(&id) else { continue };
             known.is_running = true;
             known.due = None;
             known.last_run = Some(now);
             let fetch_since = known.fetch_since.take();
+            let late = known.last.late.clone();
             let (engine, set) = (Arc::clone(&self.engine), Arc::clone(&known.set));
             runs.spawn(async move {
-                let run = AssertUnwindSafe(Box::pin(run_set(&engine, set, fetch_since, &others)));
+                let run = AssertUnwindSafe(Box::pin(run_set(&engine, set, fetch_since, &others, &late)));
                 let ran = run.catch_unwind().await.ok();
                 engine.metrics.set_reconciles.observe([&id.namespace, &id.name], now.elapsed());
                 (id, ran)
@@ -287,8 +349,8 @@ impl Sets {
             known.request(now + AFTER_DEFECT);
             return;
         };
-        if let Some(after) = ran.again_after {
-            if ran.polls && known.fetch_since.is_none() {
+        if let Some((after, polls)) = known.again(&ran) {
+            if polls && known.fetch_since.is_none() {
                 // Sets that are due at about the same time share one request.
                 known.fetch_since = Some(now + after * 9 / 10);
             }
@@ -315,6 +377,21 @@ impl Sets {
             }
         }
     }
+}
+
+/// Which of the sets that are due run now: a namespace with fewer running sets comes first, then who waits longest. Sets
+/// of one namespace that wait for slow servers do not keep all others waiting.
+fn turns(mut due: Vec<(AppId, Instant)>, mut running: BTreeMap<String, usize>, n_free: usize) -> Vec<AppId> {
+    let mut chosen = Vec::new();
+    while chosen.len() < n_free {
+        let n_running = |id: &AppId| running.get(&id.namespace).copied().unwrap_or_default();
+        let next = due.iter().enumerate().min_by_key(|(_, (id, at))| (n_running(id), *at));
+        let Some((index, _)) = next else { break };
+        let (id, _) = due.swap_remove(index);
+        *running.entry(id.namespace.clone()).or_default() += 1;
+        chosen.push(id);
+    }
+    chosen
 }
 
 /// What metrics tell about a set.
@@ -366,7 +443,47 @@ mod tests {
         });
         let set = Arc::new(ApplicationSet::from_json(&set).unwrap());
         let (due, fetch_since, last_run) = (None, None, None);
-        Known { set, content: Value::Null, due, fetch_since, last_run, last, is_running: false }
+        let (is_running, n_failed) = (false, 0);
+        Known { set, content: Value::Null, due, fetch_since, last_run, last, is_running, n_failed }
+    }
+
+    #[test]
+    fn a_set_that_fails_waits_longer_each_time() {
+        let mut set = known("", Ran::default());
+        let mut after = |again: Again, regular: Option<u64>| {
+            let again_after = regular.map(Duration::from_secs);
+            let next = set.again(&Ran { again, again_after, ..Ran::default() });
+            next.map(|(after, polls)| (after.as_secs(), polls))
+        };
+        let waits: Vec<_> = (0..9).map(|_| after(Again::Later, None).map(|(after, _)| after)).collect();
+        assert_eq!(waits, [10, 20, 40, 80, 160, 320, 640, 900, 900].map(Some));
+        assert_eq!(after(Again::Later, Some(180)), Some((180, true)), "the regular look comes first");
+        assert_eq!(after(Again::No, None), None);
+        assert_eq!(after(Again::Later, Some(180)), Some((10, false)), "it succeeded in between");
+        assert_eq!(after(Again::Soon, Some(180)), Some((2, false)));
+        assert_eq!(after(Again::No, Some(180)), Some((180, true)));
+    }
+
+    #[test]
+    fn namespaces_take_turns() {
+        let now = Instant::now();
+        let due = |names: &[(&str, u64)]| -> Vec<(AppId, Instant)> {
+            let due = names.iter().enumerate().map(|(index, (namespace, waits))| {
+                let id = AppId { namespace: (*namespace).to_owned(), name: format!("s{index}") };
+                (id, now + Duration::from_secs(100 - waits))
+            });
+            due.collect()
+        };
+        let chosen = |names: &[(&str, u64)], running: &[(&str, usize)], n_free: usize| -> Vec<String> {
+            let running = running.iter().map(|(namespace, n)| ((*namespace).to_owned(), *n)).collect();
+            turns(due(names), running, n_free).iter().map(ToString::to_string).collect()
+        };
+        let names = [("a", 9), ("a", 8), ("a", 7), ("b", 1)];
+        assert_eq!(chosen(&names, &[], 2), ["a/s0", "b/s3"]);
+        assert_eq!(chosen(&names, &[("b", 1)], 2), ["a/s0", "a/s1"]);
+        assert_eq!(chosen(&names, &[("a", 3)], 1), ["b/s3"]);
+        assert_eq!(chosen(&names, &[], 9).len(), 4);
+        assert_eq!(chosen(&names, &[], 0).len(), 0);
     }
 
     fn of_git(revision: &str) -> Ran {

@@ -22,12 +22,20 @@ use crate::engine::Engine;
 
 /// Asks for a look at Git, also between two polls.
 pub(super) const REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
-/// After a request that failed, a set runs again.
-const RETRY: Duration = Duration::from_secs(10);
-/// How long the watch may take to report what plumb itself wrote.
-const SOON: Duration = Duration::from_secs(2);
 /// How often Git is asked for a set if no setting says otherwise.
 const GIT_EVERY: Duration = Duration::from_mins(3);
+
+/// Whether a set runs again before its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It does not.
+    #[default]
+    No,
+    /// The watch has not yet reported what plumb or another client wrote.
+    Soon,
+    /// A request failed: the time doubles with each run that fails.
+    Later,
+}
 
 /// What a run found out.
 #[derive(Clone, Debug, Default)]
@@ -39,9 +47,11 @@ pub(super) struct Ran {
     pub(super) failed: bool,
     /// The names that the set generates; `None` if that is not known.
     pub(super) names: Option<BTreeSet<String>>,
+    /// When it runs without an event, to look at Git and other servers.
     pub(super) again_after: Option<Duration>,
-    /// True if the next run must look at Git.
-    pub(super) polls: bool,
+    pub(super) again: Again,
+    /// Applications that could not be written because plumb did not know that they exist, or are gone.
+    pub(super) late: BTreeSet<String>,
 }
 
 /// What other sets of the namespace generate: by the name of the Application.
@@ -61,13 +71,20 @@ fn rules(engine: &Engine) -> Rules {
     }
 }
 
-/// The Applications of a namespace as they were last seen.
-fn existing(engine: &Engine, namespace: &str) -> BTreeMap<String, Value> {
-    let known = engine.registry.all().into_iter().filter(|known| known.id.namespace == namespace);
-    known.filter_map(|known| Some((known.id.name.clone(), known.head.as_ref().ok()?.to_json()))).collect()
+/// The Applications of a namespace as they were last seen, and the names of those that cannot be read.
+fn existing(engine: &Engine, namespace: &str) -> (BTreeMap<String, Value>, BTreeSet<String>) {
+    let (mut readable, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
+    for known in engine.registry.all().into_iter().filter(|known| known.id.namespace == namespace) {
+        let name = known.id.name.clone();
+        match &known.head {
+            Ok(head) => drop(readable.insert(name, head.to_json())),
+            Err(_) => drop(unreadable.insert(name)),
+        }
+    }
+    (readable, unreadable)
 }
 
-/// Runs a set: generates, decides, writes.
+/// Runs a set: generates, decides, writes. `late` is what the run before could not write because it was late.
 ///
 /// Long because it is the list of these steps.
 pub(super) async fn run_set(
@@ -75,6 +92,7 @@ pub(super) async fn run_set(
     set: Arc<ApplicationSet>,
     fetch_since: Option<Instant>,
     others: &OthersNames,
+    late: &BTreeSet<String>,
 ) -> Ran {
     let id = AppId { namespace: set.metadata.namespace.clone(), name: set.metadata.name.clone() };
     let rules = rules(engine);
@@ -88,7 +106,7 @@ pub(super) async fn run_set(
     if let Err(error) = &mut asked.generated {
         shown.clean(&mut error.message);
     }
-    let mut existing = existing(engine, &id.namespace);
+    let (mut existing, unreadable) = existing(engine, &id.namespace);
     let applications: Vec<Value> = existing.values().cloned().collect();
     let destinations = Destinations::new(&engine.set_signals.clusters(), settings.in_cluster_enabled);
     let projects = engine.config.project_names();
@@ -96,6 +114,7 @@ pub(super) async fn run_set(
         set: &set,
         generated: asked.generated.as_ref().map(|generated| generated.applications.as_slice()),
         existing: &applications,
+        unreadable: &unreadable,
         destinations: &destinations,
         project_exists: &|name| projects.contains(name),
         also_generated_by: others,
@@ -106,7 +125,7 @@ pub(super) async fn run_set(
     if decision.adds_finalizer {
         add_finalizer(engine, &set, &id).await;
     }
-    let mut written = carry_out(engine, &set, &decision.writes, &mut existing).await;
+    let mut written = carry_out(engine, &set, &decision.writes, late, &mut existing).await;
     for failure in decision.failure.iter_mut().chain(&mut written.failure) {
         shown.clean(&mut failure.message);
     }
@@ -116,26 +135,23 @@ pub(super) async fn run_set(
     let owned: Vec<&Value> = existing.values().filter(|live| is_owned_by(live, &set)).collect();
     let failure = written.failure.as_ref();
     let status = conclude(&set, &decision, failure, &owned, rules.max_resources, Timestamp::now());
-    let mut again_after = decision.requeue_after;
-    let mut sooner =
-        |time: Duration| again_after = Some(again_after.map_or(time, |known: Duration| known.min(time)));
-    if !tell(engine, &set, &id, &status).await {
-        sooner(RETRY);
-    }
-    let is_soon = written.is_late || written.failure.is_some() || decision.retries;
-    if written.is_late {
-        sooner(SOON);
-    } else if is_soon {
-        sooner(RETRY);
-    }
+    let is_told = tell(engine, &set, &id, &status).await;
+    let again = if !is_told || written.failure.is_some() || decision.retries {
+        Again::Later
+    } else if written.late.is_empty() {
+        Again::No
+    } else {
+        Again::Soon
+    };
     let name_of = |application: &Value| application["metadata"]["name"].as_str().map(str::to_owned);
     Ran {
         follows: asked.follows,
         asked_clusters: asked.clusters,
         failed: asked.generated.is_err() || decision.failure.is_some(),
         names: asked.generated.ok().map(|found| found.applications.iter().filter_map(name_of).collect()),
-        again_after,
-        polls: !is_soon,
+        again_after: decision.requeue_after,
+        again,
+        late: written.late,
     }
 }
 
@@ -163,12 +179,12 @@ async fn add_finalizer(engine: &Engine, set: &ApplicationSet, id: &AppId) {
 }
 
 async fn remove_set(engine: &Engine, set: &ApplicationSet, id: &AppId, rules: &Rules) -> Ran {
-    let applications: Vec<Value> = existing(engine, &id.namespace).into_values().collect();
+    let applications: Vec<Value> = existing(engine, &id.namespace).0.into_values().collect();
     let removal = remove(set, &applications, rules, Timestamp::now());
-    let mut again_after = removal.waits.then_some(SOON);
+    let mut again = if removal.waits { Again::Soon } else { Again::No };
     if let Some(name) = &removal.stuck {
         warn!(set = %id, application = name, "an Application of a deleted ApplicationSet does not go");
-        again_after = Some(RETRY);
+        again = Again::Later;
     }
     for step in removal.steps {
         let of = |name: String| AppId { namespace: id.namespace.clone(), name };
@@ -184,11 +200,11 @@ async fn remove_set(engine: &Engine, set: &ApplicationSet, id: &AppId, rules: &R
         match done {
             Err(error) if !error.api().is_some_and(plumb_kube::ApiError::is_not_found) => {
                 warn!(set = %id, %error, "cannot go on with the deletion of an ApplicationSet");
-                again_after = Some(RETRY);
+                again = Again::Later;
                 break;
             }
             _ => {}
         }
     }
-    Ran { again_after, ..Ran::default() }
+    Ran { again, ..Ran::default() }
 }

@@ -1,6 +1,6 @@
 //! Carries out what was decided for a set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -44,16 +44,17 @@ pub(super) struct Written {
     pub(super) failure: Option<Failure>,
     /// How many requests succeeded.
     pub(super) n_done: usize,
-    /// Something changed in the meantime: decide again soon.
-    pub(super) is_late: bool,
+    /// Applications that changed in the meantime: decide again soon.
+    pub(super) late: BTreeSet<String>,
 }
 
 /// Carries out the writes. `existing` is updated with the answers. As in Argo CD, nothing is deleted after a failure:
-/// a new name may stand for an old one.
+/// a new name may stand for an old one. `late` has the Applications for which the run before was late.
 pub(super) async fn carry_out(
     engine: &Engine,
     set: &ApplicationSet,
     writes: &[Write],
+    late: &BTreeSet<String>,
     existing: &mut BTreeMap<String, Value>,
 ) -> Written {
     let mut written = Written::default();
@@ -63,7 +64,7 @@ pub(super) async fn carry_out(
         if written.failure.is_some() {
             break;
         }
-        send(engine, set, batch, existing, &mut written).await;
+        send(engine, set, batch, late, existing, &mut written).await;
     }
     written
 }
@@ -73,6 +74,7 @@ async fn send(
     engine: &Engine,
     set: &ApplicationSet,
     writes: Vec<Write>,
+    late: &BTreeSet<String>,
     existing: &mut BTreeMap<String, Value>,
     written: &mut Written,
 ) {
@@ -105,7 +107,10 @@ async fn send(
                 written.n_done += 1;
                 note_deletion(existing, name);
             }
-            Err(error) if is_late(&write, &error) => written.is_late = true,
+            // For the second time the watch cannot be meant: an object exists that plumb does not see.
+            Err(error) if is_late(&write, &error) && !late.contains(name) => {
+                written.late.insert(name.to_owned());
+            }
             Err(error) => {
                 let reason = match write {
                     Write::Create { .. } => "CreateApplicationError",
@@ -194,6 +199,19 @@ pub(super) async fn delete(engine: &Engine, id: &AppId, uid: &str) -> Result<(),
 pub(super) async fn patch_set(engine: &Engine, id: &AppId, patch: Value) -> Result<(), WriteError> {
     let target = target(ApplicationSet::API_VERSION, ApplicationSet::KIND, id);
     let write = OwnWrite::Patch { target, patch: Patch::Merge(patch), options: options(None) };
+    engine.home.gate.write_own(&write).await?;
+    Ok(())
+}
+
+/// Writes the conditions of a set that plumb cannot read.
+pub(super) async fn write_conditions(
+    engine: &Engine,
+    id: &AppId,
+    conditions: Value,
+) -> Result<(), WriteError> {
+    let target = target(ApplicationSet::API_VERSION, ApplicationSet::KIND, id);
+    let patch = Patch::Merge(json!({"status": {"conditions": conditions}}));
+    let write = OwnWrite::Patch { target, patch, options: options(Some("status")) };
     engine.home.gate.write_own(&write).await?;
     Ok(())
 }

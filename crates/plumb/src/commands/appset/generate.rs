@@ -1,6 +1,6 @@
 //! `plumb appset generate`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -121,6 +121,7 @@ async fn show_diff(
         set,
         generated: Ok(&generated.applications),
         existing: &existing,
+        unreadable: &BTreeSet::new(),
         destinations: &Destinations::new(offline.clusters(), true),
         project_exists: &|_| true,
         also_generated_by: &BTreeMap::new(),
