@@ -168,13 +168,13 @@ stringData:
 {apiVersion: bitnami.com/v1alpha1, kind: SealedSecret, metadata: {name: s}, spec: {encryptedData: {a: AgBy}}}
 ",
         )],
-        &expect![[r#"
+        &expect![[r"
             shop.yaml:11: error: PlainSecret: shop: Secret team/a: the Secret has 1 value in Git, which everyone who can read the repository can read
                 encrypt it (`plumb seal`), or fetch it (an ExternalSecret), and change the values: the history of Git keeps them
             shop.yaml:13: error: PlainSecret: shop: Secret team/b: the Secret has 1 value in Git, which everyone who can read the repository can read
                 encrypt it (`plumb seal`), or fetch it (an ExternalSecret), and change the values: the history of Git keeps them
 
-            1 app: 2 errors, 0 warnings, 0 hints"#]],
+            1 app: 2 errors, 0 warnings, 0 hints"]],
     );
 }
 
@@ -224,11 +224,11 @@ fn credentials_outside_of_secrets_are_hinted_at_and_not_shown() {
     );
     check(
         &[("shop", &text)],
-        &expect![[r#"
+        &expect![[r"
         shop.yaml:3: warning: Credential: shop: ConfigMap team/a: data.config looks like a GitHub token
             move it into a Secret, encrypted or fetched, and change it: the history of Git keeps it
 
-        1 app: 0 errors, 1 warning, 0 hints"#]],
+        1 app: 0 errors, 1 warning, 0 hints"]],
     );
 }
 

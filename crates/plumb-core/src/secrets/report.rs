@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn every_finding_says_what_to_do() {
-        expect![[r#"
+        expect![[r"
             PRODUCTION STATE THAT GIT DOES NOT KNOW: Secrets that apps use and nothing in Git stands for
               Secret shop/by-hand (password, user)
                 created by kubectl-create at 2026-01-02T03:04:05Z
@@ -340,7 +340,7 @@ mod tests {
               ConfigMap shop/settings: data.config.yaml looks like a GitHub token
 
             NOT LOOKED AT
-              Secrets of namespace cart: forbidden"#]].assert_eq(&report().text());
+              Secrets of namespace cart: forbidden"]].assert_eq(&report().text());
         assert!(report().is_bad());
         let nothing = SecretsReport { n_apps: 2, ..SecretsReport::default() };
         assert_eq!(nothing.text(), "nothing to do about the Secrets of 2 apps");

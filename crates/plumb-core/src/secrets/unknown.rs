@@ -36,7 +36,7 @@ pub struct SecretFacts {
     pub workloads: Vec<(AppId, Manifest)>,
     /// The pods of the apps' namespaces.
     pub pods: Vec<Manifest>,
-    /// The ServiceAccounts of the apps' namespaces.
+    /// The `ServiceAccounts` of the apps' namespaces.
     pub accounts: Vec<Manifest>,
     /// The Secrets of the apps' namespaces.
     pub secrets: Vec<Manifest>,
@@ -87,7 +87,7 @@ pub fn unknown_secrets(facts: &SecretFacts) -> Vec<UnknownSecret> {
     unknown
 }
 
-/// The Secrets with which the ServiceAccount of a workload pulls images.
+/// The Secrets with which the `ServiceAccount` of a workload pulls images.
 fn pulled_with(facts: &SecretFacts, workload: &Manifest) -> BTreeSet<String> {
     let Some(name) = service_account(workload.value()) else { return BTreeSet::new() };
     let is_it =

@@ -41,7 +41,7 @@ pub fn secrets_used(object: &Value) -> BTreeSet<String> {
     names
 }
 
-/// The ServiceAccount of the pods of a workload; `None` if the object has no pods.
+/// The `ServiceAccount` of the pods of a workload; `None` if the object has no pods.
 pub(super) fn service_account(object: &Value) -> Option<&str> {
     let spec = pod_spec(object)?;
     let names = ["serviceAccountName", "serviceAccount"].into_iter();
@@ -49,7 +49,7 @@ pub(super) fn service_account(object: &Value) -> Option<&str> {
     Some(names.find(|name| !name.is_empty()).unwrap_or("default"))
 }
 
-/// The Secrets with which the pods of a ServiceAccount pull images.
+/// The Secrets with which the pods of a `ServiceAccount` pull images.
 pub(super) fn pull_secrets(account: &Value) -> BTreeSet<String> {
     let names = items(account, "imagePullSecrets").filter_map(|secret| secret.get("name")?.as_str());
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
