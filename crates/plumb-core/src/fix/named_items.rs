@@ -43,7 +43,8 @@ pub(super) fn by_names(field: &FieldPath, own: &Manifest, other: &Manifest) -> O
                 None => items.get(at),
             };
         } else if let Segment::Field(name) = segment {
-            let is_plain = name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+            let is_plain = !name.is_empty()
+                && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
                 && !name.starts_with(|char: char| char.is_ascii_digit());
             if is_plain {
                 let _ = write!(path, ".{name}");

@@ -239,7 +239,7 @@ fn git_takes_over_what_it_must_not_leave_out() {
             .by("argocd-controller Apply 1", ours())
             .autoscaler("web");
     expect![[r#"- {"op":"remove","path":"/spec/replicas"}"#]].assert_eq(&offered(&scaled));
-    expect![[r#"
+    expect![[r"
         HorizontalPodAutoscaler `web` targets this object and sets its replicas: Git says 1, the cluster has 3
-        -> remove the field from Git (server-side apply keeps the live value; the first client-side apply without the field sets its default once), or ignore exactly this: `jsonPointers: [/spec/replicas]`"#]].assert_eq(&said(&scaled));
+        -> remove the field from Git (server-side apply keeps the live value; the first client-side apply without the field sets its default once), or ignore exactly this: `jsonPointers: [/spec/replicas]`"]].assert_eq(&said(&scaled));
 }

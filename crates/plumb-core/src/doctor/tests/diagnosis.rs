@@ -71,7 +71,7 @@ fn what_is_red_without_any_difference_is_named() {
     ]);
     tekton.problem = Some("cannot read Secret shop/unread: forbidden".to_owned());
     let diagnosis = diagnose(std::slice::from_ref(&tekton), &Filter::default(), now());
-    expect![[r#"
+    expect![[r"
         WRONG (1)
           Unexplained ConfigMap: 1 finding in tekton
               tekton ConfigMap shop/c: /data/x
@@ -94,7 +94,7 @@ fn what_is_red_without_any_difference_is_named() {
           tekton: cannot read Secret shop/unread: forbidden
           → plumb app get APP  # its conditions
 
-        1 app: 0 objects unhealthy for too long, 1 wrong, 0 not in Git, 2 red without a reason; 0 more differences without any meaning"#]]
+        1 app: 0 objects unhealthy for too long, 1 wrong, 0 not in Git, 2 red without a reason; 0 more differences without any meaning"]]
     .assert_eq(&text(&diagnosis, "argocd", now()));
     assert_eq!(data(&diagnosis)["summary"]["redWithoutDifference"], 1);
     assert!(markdown(&diagnosis, "argocd", now()).contains("| tekton | apps/Deployment shop/task |"));

@@ -39,7 +39,7 @@ fn what_is_asked_for_is_done_where_argo_cd_is_green() {
         assert_eq!(word(&green), "nothing", "{class}");
         lines.push(format!("{class}: asked for {asked}, kept {kept}"));
     }
-    expect![[r#"
+    expect![[r"
         SchemaDefault: asked for ignore, kept nothing
         PhantomDefault: asked for edit, kept nothing
         Unadopted: asked for instruct, kept nothing
@@ -57,7 +57,7 @@ fn what_is_asked_for_is_done_where_argo_cd_is_green() {
         LiveEdit: asked for instruct, kept edit
         Behind: asked for instruct, kept nothing
         TugOfWar: asked for instruct, kept nothing
-        Unexplained: asked for instruct, kept edit"#]]
+        Unexplained: asked for instruct, kept edit"]]
     .assert_eq(&lines.join("\n"));
 }
 
@@ -136,7 +136,7 @@ fn long_changes_are_made_without_a_patch_to_show() {
     .assert_eq(&shown(&scene, &propose(&subject(&scene, &found), FixGoal::ArgoCd)));
     let edited = finding(&scene, DriftClass::LiveEdit, true, &["/spec/note"], &[]);
     let kept = Subject { keeps_live: true, ..subject(&scene, &edited) };
-    expect![[r#"
+    expect![[r"
         edit, because keeps what the writer changed in the cluster
         apiVersion: apps/v1
         kind: Deployment
@@ -145,14 +145,14 @@ fn long_changes_are_made_without_a_patch_to_show() {
           cpu: 1000m # one
           note: new
           args: [a, b]
-    "#]]
+    "]]
     .assert_eq(&shown(&scene, &propose(&kept, FixGoal::ArgoCd)));
     // An item of a list may be another one in Git.
     let edited = finding(&scene, DriftClass::LiveEdit, true, &["/spec/args/0"], &[]);
     let kept = Subject { keeps_live: true, ..subject(&scene, &edited) };
-    expect![[r#"
+    expect![[r"
         instruct: what the finding says
-    "#]]
+    "]]
     .assert_eq(&shown(&scene, &propose(&kept, FixGoal::ArgoCd)));
 }
 

@@ -209,7 +209,7 @@ fn fields_of_a_controller_leave_git() {
         &scene,
         &found,
         FixGoal::ArgoCd,
-        &expect![[r#"
+        &expect![[r"
             edit, because the writer owns this field; where syncs use client-side apply, the first one without it sets the default once (of replicas: 1)
             apiVersion: apps/v1
             kind: Deployment
@@ -217,7 +217,7 @@ fn fields_of_a_controller_leave_git() {
             spec:
               replica: 3 # typo
               cpu: 1000m
-        "#]],
+        "]],
     );
     // Git does not set it: there is no line to remove, and Argo CD does not see it.
     let added = finding(&scene, DriftClass::ControllerOwned, false, &["/spec/extra"], &[]);
