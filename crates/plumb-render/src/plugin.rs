@@ -20,7 +20,7 @@ use crate::plan_input::PlanInput;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
-use crate::sandbox::{IsolationLevel, ToolRun};
+use crate::sandbox::{Hidden, IsolationLevel, ToolRun};
 use crate::settings::{Plugin, PluginDiscovery, RenderSettings};
 use crate::tools::locate;
 
@@ -175,6 +175,11 @@ fn variables(
     variables
 }
 
+/// Does the source set the variable?
+fn is_of_source(name: &str) -> bool {
+    name.starts_with("ARGOCD_ENV_") || name.starts_with("PARAM_") || name == "ARGOCD_APP_PARAMETERS"
+}
+
 /// Upper case, everything but letters and digits as underscores.
 fn variable_name(name: &str) -> String {
     name.chars()
@@ -231,12 +236,18 @@ impl PluginPlan {
         let scratch = context.scratch()?;
         let repository = scratch.repository();
         export::export(set, "", &repository, context.disk)?;
+        let directory = repository.join(self.directory.as_str());
+        let hides = |hidden: &mut Hidden| {
+            let own = self.environment.iter().filter(|(name, _)| is_of_source(name));
+            own.for_each(|(name, value)| hidden.variable(name, value));
+            hidden.directory(&directory);
+        };
         let run = |command: &[String], tool: &'static str| {
             let Some((program, arguments)) = command.split_first() else { return Ok(Vec::new()) };
             let run = ToolRun {
                 program: Path::new(program),
                 arguments: arguments.iter().map(OsString::from).collect(),
-                directory: &repository.join(self.directory.as_str()),
+                directory: &directory,
                 environment: self
                     .environment
                     .iter()
@@ -246,6 +257,7 @@ impl PluginPlan {
                 scratch: scratch.path(),
                 network: false,
                 limits,
+                hides: &hides,
             };
             let output = context.sandbox.run(&run);
             // A plugin may remove and change files as it likes. A cache directory that was removed is gone as a whole.

@@ -17,7 +17,7 @@ use crate::parse;
 use crate::read_set::{ReadSet, SourceFile};
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
-use crate::sandbox::{Scratch, ToolRun, flag};
+use crate::sandbox::{Hidden, Scratch, ToolRun, flag};
 
 impl HelmPlan {
     /// Runs Helm on the files of the set.
@@ -39,6 +39,7 @@ impl HelmPlan {
         for name in request.refs.keys() {
             export::export(set, name, &source_root(scratch.path(), name), context.disk)?;
         }
+        let hides = |hidden: &mut Hidden| self.hide(hidden, &scratch, &chart);
         let run = ToolRun {
             program: &context.tools.helm,
             arguments: self.arguments(&scratch, context.disk)?,
@@ -48,11 +49,34 @@ impl HelmPlan {
             scratch: scratch.path(),
             network: false,
             limits,
+            hides: &hides,
         };
         let output = context.run(("helm template", &self.chart), &run, |_| false)?;
         (context.before_reading)(output.len());
         let origins = Origins::read(&output, &self.chart, request.index);
         parse::tool_output(&output, "helm template", limits, |line| origins.at(line))
+    }
+
+    /// Values that a template can print with `fail`.
+    fn hide(&self, hidden: &mut Hidden, scratch: &Scratch, chart: &Path) {
+        for parameter in self.set.iter().chain(&self.set_string) {
+            if let Some((name, value)) = parameter.split_once('=') {
+                hidden.named(name, value);
+                hidden.named(name, &value.replace("\\,", ","));
+            }
+        }
+        if let Some(values) = &self.inline_values {
+            hidden.yaml(values);
+        }
+        for file in &self.value_files {
+            hidden.file(&on_disk(file, scratch.path()));
+        }
+        for (name, file) in &self.set_file {
+            if let Ok(text) = std::fs::read_to_string(on_disk(file, scratch.path())) {
+                hidden.named(name, &text);
+            }
+        }
+        hidden.directory(chart);
     }
 
     fn arguments(&self, scratch: &Scratch, disk: &DiskUse<'_>) -> Result<Vec<OsString>, RenderError> {

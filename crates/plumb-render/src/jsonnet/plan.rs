@@ -16,7 +16,7 @@ use crate::parse;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
-use crate::sandbox::ToolRun;
+use crate::sandbox::{Hidden, ToolRun};
 
 /// How Jsonnet files are evaluated.
 pub(crate) struct JsonnetPlan {
@@ -86,6 +86,11 @@ impl JsonnetPlan {
             .map_err(|error| RenderError::Scratch { reason: error.to_string() })?;
         context.disk.write(&request_file, text)?;
         let first = files.first().cloned().unwrap_or_default();
+        let hides = |hidden: &mut Hidden| {
+            let variables = self.ext_vars.iter().chain(&self.tlas);
+            variables.for_each(|variable| hidden.named(&variable.name, &variable.value));
+            hidden.directory(&scratch.repository());
+        };
         let run = ToolRun {
             program,
             arguments: arguments.iter().map(OsString::from).chain([request_file.into()]).collect(),
@@ -95,6 +100,7 @@ impl JsonnetPlan {
             scratch: scratch.path(),
             network: false,
             limits,
+            hides: &hides,
         };
         let output = context.run(("jsonnet", &first), &run, |_| false)?;
         let values: Vec<Value> = parse::json(&output, first.as_str(), limits)?;

@@ -16,7 +16,7 @@ use crate::parse;
 use crate::read_set::ReadSet;
 use crate::request::RenderRequest;
 use crate::run_context::RunContext;
-use crate::sandbox::{ToolRun, flag};
+use crate::sandbox::{Hidden, ToolRun, flag};
 
 impl KustomizePlan {
     /// Everything but the files, for the cache key.
@@ -47,6 +47,14 @@ impl KustomizePlan {
         export::export(set, "", &repository, context.disk)?;
         set_clock(context.clock, &repository, limits, context.disk)?;
         let overlay = repository.join(self.overlay.as_str());
+        let hides = |hidden: &mut Hidden| {
+            self.patches
+                .iter()
+                .filter_map(|patch| patch["patch"].as_str())
+                .for_each(|text| hidden.yaml(text));
+            hidden.directory(&overlay);
+            hidden.directory(&repository);
+        };
         let run = |directory: &Path, arguments: Vec<OsString>, tool: &'static str| {
             let mut environment = helm_environment(scratch.path());
             environment.extend(self.environment.iter().map(|(name, value)| (name.into(), value.into())));
@@ -59,6 +67,7 @@ impl KustomizePlan {
                 scratch: scratch.path(),
                 network: self.network,
                 limits,
+                hides: &hides,
             };
             // Edits change the kustomization.
             context.run((tool, &self.overlay), &run, |file| file.parent() == Some(&overlay))

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::capabilities::{Capabilities, IsolationLevel, Namespaces};
 use super::clock;
 use super::error::SandboxError;
+use super::hidden::Hidden;
 use super::launch_spec::LaunchSpec;
 use super::supervise::{end, failure, supervise};
 use crate::limits::Limits;
@@ -32,6 +33,8 @@ pub(crate) struct ToolRun<'a> {
     pub(crate) scratch: &'a Path,
     pub(crate) network: bool,
     pub(crate) limits: &'a Limits,
+    /// Collects what the message of a failure must not show. Called after a failure only.
+    pub(crate) hides: &'a dyn Fn(&mut Hidden),
 }
 
 impl Sandbox {

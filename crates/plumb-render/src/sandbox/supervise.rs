@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::error::SandboxError;
+use super::hidden::Hidden;
 use super::launch_spec::{STOPPED, StopReason};
 use super::run::ToolRun;
 use crate::limits::Limits;
@@ -81,7 +82,9 @@ pub(super) fn failure(status: ExitStatus, stderr: &[u8], run: &ToolRun<'_>) -> S
     if let Some(error) = stopped(status, stderr, run.limits) {
         return error;
     }
-    let message = error_message(stderr, run.scratch);
+    let mut hidden = Hidden::default();
+    (run.hides)(&mut hidden);
+    let message = error_message(stderr, run.scratch, &hidden);
     let code = status.code().unwrap_or(-1);
     // The launcher reports a signal as shells do.
     let signal = status.signal().or_else(|| (129..=192).contains(&code).then(|| code - 128));
@@ -124,12 +127,12 @@ fn ran_out_of_memory(message: &str) -> bool {
     SAYINGS.iter().any(|saying| message.contains(saying))
 }
 
-/// The tool's error output without temporary paths and control characters. A long text is cut to its start and its
+/// The tool's error output without values of secrets, temporary paths and control characters. A long text is cut to its start and its
 /// end: a crash is explained at the start, an error message is at the end.
-fn error_message(stderr: &[u8], scratch: &Path) -> String {
+fn error_message(stderr: &[u8], scratch: &Path, hidden: &Hidden) -> String {
     const START: usize = 1500;
     const END: usize = 2500;
-    let message = without_paths(&String::from_utf8_lossy(stderr), scratch);
+    let message = hidden.blank(&without_paths(&String::from_utf8_lossy(stderr), scratch));
     let characters: Vec<char> = message
         .trim()
         .chars()
@@ -191,7 +194,7 @@ mod tests {
             ("near /var/cache/plumb/render/scratch/render-b2/repo/y", "near render-b2/repo/y"),
             ("cut /var/cache/plumb/render/scratch", "cut ."),
         ] {
-            assert_eq!(error_message(said.as_bytes(), scratch), shown);
+            assert_eq!(error_message(said.as_bytes(), scratch, &Hidden::default()), shown);
         }
     }
 }
