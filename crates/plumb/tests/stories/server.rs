@@ -143,6 +143,10 @@ async fn users_see_and_do_what_the_policy_permits() -> Result<()> {
     let (code, _, _) = admin.send("POST", "/api/v1/applications/shop/sync", &bearer, &json!({})).await?;
     assert_eq!(code, 415);
 
+    // Keys of Secrets are where the cluster has them.
+    let (code, rendered) = ann.get("applications/shop/manifests").await?;
+    let shown = rendered.to_string();
+    ensure!(code == 200 && shown.contains("password") && !shown.contains("stringData"), "{shown}");
     let (code, synced) = admin.call("POST", "applications/shop/sync", json!({})).await?;
     assert_eq!((code, &synced["operation"]["initiatedBy"]["username"]), (200, &json!("admin")));
     stage.until_sync(&shop, "Synced").await?;

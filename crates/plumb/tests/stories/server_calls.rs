@@ -183,6 +183,8 @@ async fn a_repository_is_tested_before_it_is_registered() -> Result<()> {
     let there = json!({"repo": stage.repo.url(), "type": "git"});
     let (code, added) = admin.call("POST", "repositories", there).await?;
     ensure!(code == 200, "{added}");
+    let listed = admin.get("repositories").await?.1;
+    ensure!(listed["items"][0]["connectionState"]["status"] == "Successful", "{listed}");
     Ok(())
 }
 

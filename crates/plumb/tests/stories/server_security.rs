@@ -40,6 +40,12 @@ async fn strangers_learn_little() -> Result<()> {
     {
         assert_eq!(nobody.get(path).await?.0, 401, "{path}");
     }
+    // A badge says nothing unless the settings turn it on.
+    let (code, head, badge) = nobody.send_for_text("GET", "/api/badge?name=x", "", &Value::Null).await?;
+    ensure!(
+        code == 200 && head.contains("image/svg+xml") && badge.contains("Unknown"),
+        "{code} {head} {badge}"
+    );
     // Nothing of the query is part of a page (CVE-2022-31102), and without single sign-on there is no login page.
     let (code, _, _) =
         nobody.send("GET", "/auth/login?return_url=https://evil.example", "", &Value::Null).await?;
