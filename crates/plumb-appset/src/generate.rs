@@ -30,6 +30,13 @@ pub struct Settings {
     pub seed: [u8; 32],
 }
 
+/// The seed for the set with this UID. Random functions give the same values each time, so that a set does not change
+/// its Applications with each run.
+pub fn seed_of_uid(uid: &str) -> [u8; 32] {
+    use sha2::Digest as _;
+    sha2::Sha256::digest(uid.as_bytes()).into()
+}
+
 /// What a set generates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generated {

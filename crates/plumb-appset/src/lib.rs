@@ -25,6 +25,6 @@ pub mod reconcile;
 pub use error::{GenerationError, Reason};
 pub use facts::{ClusterRecord, Facts, GitTree, HttpAnswer, PluginCall, PullRequest, Repository, Unanswered};
 pub use follows::{Follows, Provider, RequestsOf, host};
-pub use generate::{Generated, Settings, follows, generate, generate_within};
+pub use generate::{Generated, Settings, follows, generate, generate_within, seed_of_uid};
 pub use params::{Data, Params};
 pub use render::{Budget, Engine, Renderer, Total};

@@ -1,6 +1,7 @@
 //! Which changes to Applications are allowed.
 
 use plumb_crd::ApplicationSet;
+use plumb_crd::settings::AppSetSettings;
 
 use super::budget::DeletionBudget;
 
@@ -50,6 +51,9 @@ impl Policy {
     }
 }
 
+/// Most entries of `status.resources` if no setting says otherwise.
+const MOST_RESOURCES: usize = 5000;
+
 /// Settings of the installation that decide about writes.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -69,6 +73,24 @@ pub struct Rules {
     pub budget: DeletionBudget,
 }
 
+impl Rules {
+    /// The rules that the settings of an installation give. The budget is a setting of another object.
+    pub fn of(settings: &AppSetSettings, budget: DeletionBudget) -> Self {
+        Self {
+            policy: Policy::from_name(&settings.policy),
+            policy_override: settings.policy_override,
+            progressive_syncs: settings.progressive_syncs,
+            preserved_annotations: settings.preserved_annotations.clone(),
+            preserved_labels: settings.preserved_labels.clone(),
+            max_resources: settings
+                .max_resources
+                .and_then(|most| usize::try_from(most).ok())
+                .unwrap_or(MOST_RESOURCES),
+            budget,
+        }
+    }
+}
+
 impl Default for Rules {
     fn default() -> Self {
         Self {
@@ -77,7 +99,7 @@ impl Default for Rules {
             progressive_syncs: false,
             preserved_annotations: Vec::new(),
             preserved_labels: Vec::new(),
-            max_resources: 5000,
+            max_resources: MOST_RESOURCES,
             budget: DeletionBudget::default(),
         }
     }

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt as _, stream};
 use plumb_appset::scm::ScmRules;
-use plumb_appset::{Follows, Generated, GenerationError, Reason, Settings, Total, follows, generate_within};
+use plumb_appset::{
+    Follows, Generated, GenerationError, Reason, Settings, Total, follows, generate_within, seed_of_uid,
+};
 use plumb_crd::ApplicationSet;
 
 use super::answer::{Asker, MOST_BYTES, Trees, answer, too_much};
@@ -53,7 +55,7 @@ pub(crate) async fn generate_set(
         limits: plumb_gotemplate::Limits::default(),
         total: Total::default(),
         now: jiff::Timestamp::now(),
-        seed: seed(set),
+        seed: seed_of_uid(&set.metadata.uid),
     };
     let deadline = Instant::now() + DEADLINE;
     let trees = Trees::default();
@@ -134,10 +136,4 @@ async fn attempt(
         let error = "a defect of plumb aborted the generation; nothing is changed";
         (Known::default(), Err(GenerationError::generation(error)), 0)
     })
-}
-
-/// Random functions give the same values each time, so that a set does not change its Applications with each run.
-fn seed(set: &ApplicationSet) -> [u8; 32] {
-    use sha2::Digest as _;
-    sha2::Sha256::digest(set.metadata.uid.as_bytes()).into()
 }

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use plumb_appset::Follows;
 use plumb_appset::reconcile::{
-    DeletionBudget, Destinations, Policy, RemovalStep, Rules, Situation, conclude, decide, is_owned_by,
-    remove,
+    DeletionBudget, Destinations, RemovalStep, Rules, Situation, conclude, decide, is_owned_by, remove,
 };
 use plumb_core::app::AppId;
 use plumb_crd::ApplicationSet;
@@ -59,16 +58,7 @@ pub(super) type OthersNames = BTreeMap<String, BTreeSet<String>>;
 
 fn rules(engine: &Engine) -> Rules {
     let settings = engine.config.settings();
-    let app_sets = &settings.app_sets;
-    Rules {
-        policy: Policy::from_name(&app_sets.policy),
-        policy_override: app_sets.policy_override,
-        progressive_syncs: app_sets.progressive_syncs,
-        preserved_annotations: app_sets.preserved_annotations.clone(),
-        preserved_labels: app_sets.preserved_labels.clone(),
-        max_resources: app_sets.max_resources.and_then(|most| usize::try_from(most).ok()).unwrap_or(5000),
-        budget: DeletionBudget(settings.set_budget),
-    }
+    Rules::of(&settings.app_sets, DeletionBudget(settings.set_budget))
 }
 
 /// The Applications of a namespace as they were last seen, and the names of those that cannot be read.

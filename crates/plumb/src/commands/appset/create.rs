@@ -1,10 +1,10 @@
 //! `plumb appset create`
 
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, merge_patch};
 use plumb_core::yaml::{Limits, parse_documents};
 use plumb_crd::ApplicationSet;
 use plumb_kube::{ClusterClient, Patch, Target};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::set::{parse, read, wait};
 use crate::context::{Context, change, create};
@@ -13,6 +13,9 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
 use crate::view::describe;
+
+/// Asks the controller for a look at Git.
+const REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
 
 /// Create `ApplicationSets` from files.
 ///
@@ -93,18 +96,23 @@ async fn write(
             create(client, manifest).await?;
             "created"
         }
-        Some(live) if live.value()["spec"] == manifest.value()["spec"] => "unchanged",
-        Some(_) if !args.upsert => {
-            return Err(CommandError::new(format!(
-                "ApplicationSet {name} exists and its spec is different, use upsert flag to force update"
-            ))
-            .hint("--upsert updates it"));
-        }
-        Some(live) => {
-            let spec = plumb_core::object::merge_patch(&live.value()["spec"], &manifest.value()["spec"]);
-            change(client, &target, &Patch::Merge(json!({"spec": spec}))).await?;
-            "updated"
-        }
+        Some(live) => match upsert_patch(live.value(), manifest.value()) {
+            None => "unchanged",
+            Some(_) if !args.upsert => {
+                return Err(CommandError::new(format!(
+                    "ApplicationSet {name} exists and its spec is different, use upsert flag to force update"
+                ))
+                .hint("--upsert updates it"));
+            }
+            Some(mut patch) => {
+                if args.wait {
+                    // The controller removes it after a run: only then does the status tell about this change.
+                    patch["metadata"]["annotations"][REFRESH] = json!("true");
+                }
+                change(client, &target, &Patch::Merge(patch)).await?;
+                "updated"
+            }
+        },
     };
     if args.wait && !args.dry_run {
         wait(context, client, &target, |set| set.is_some_and(is_up_to_date)).await?;
@@ -121,8 +129,64 @@ async fn write(
     Ok(())
 }
 
+/// What makes the live set the one of the file; `None` if nothing has to change. As in Argo CD, labels and annotations
+/// that the file does not name stay.
+fn upsert_patch(live: &Value, sent: &Value) -> Option<Value> {
+    let mut patch = Map::new();
+    if let Some(spec) = merge_patch(&live["spec"], &sent["spec"]) {
+        patch.insert("spec".to_owned(), spec);
+    }
+    let (live, sent) = (&live["metadata"], &sent["metadata"]);
+    let mut metadata = Map::new();
+    for field in ["labels", "annotations"] {
+        let wanted = sent[field].as_object().into_iter().flatten();
+        let changed = wanted.filter(|(key, value)| live[field].get(*key) != Some(*value));
+        let changed: Map<String, Value> = changed.map(|(key, value)| (key.clone(), value.clone())).collect();
+        if !changed.is_empty() {
+            metadata.insert(field.to_owned(), Value::Object(changed));
+        }
+    }
+    let finalizers = |metadata: &Value| metadata["finalizers"].as_array().cloned().unwrap_or_default();
+    if !sent["finalizers"].is_null() && finalizers(sent) != finalizers(live) {
+        metadata.insert("finalizers".to_owned(), sent["finalizers"].clone());
+    }
+    if !metadata.is_empty() {
+        patch.insert("metadata".to_owned(), Value::Object(metadata));
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
 /// Did plumb generate the Applications of what the set says now?
 fn is_up_to_date(set: &ApplicationSet) -> bool {
     let mut conditions = set.status.conditions.iter();
-    conditions.any(|condition| condition.condition_type == "ResourcesUpToDate" && condition.status == "True")
+    let is_looked_at = !set.metadata.annotations.contains_key(REFRESH);
+    is_looked_at
+        && conditions
+            .any(|condition| condition.condition_type == "ResourcesUpToDate" && condition.status == "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upsert_writes_what_the_file_says_and_nothing_else() {
+        let live = json!({
+            "metadata": {"labels": {"team": "a", "other": "x"}, "annotations": {"of": "others"}, "uid": "u"},
+            "spec": {"generators": [], "goTemplate": true},
+        });
+        let check =
+            |sent: Value, expected: Option<Value>| assert_eq!(upsert_patch(&live, &sent), expected, "{sent}");
+        let spec = || json!({"generators": [], "goTemplate": true});
+        check(json!({"metadata": {"labels": {"team": "a"}}, "spec": spec()}), None);
+        check(json!({"metadata": {"finalizers": []}, "spec": spec()}), None);
+        check(
+            json!({"metadata": {"labels": {"team": "b"}, "annotations": {"n": "1"}}, "spec": spec()}),
+            Some(json!({"metadata": {"labels": {"team": "b"}, "annotations": {"n": "1"}}})),
+        );
+        check(
+            json!({"metadata": {"finalizers": ["f"]}, "spec": {"generators": []}}),
+            Some(json!({"metadata": {"finalizers": ["f"]}, "spec": {"goTemplate": null}})),
+        );
+    }
 }

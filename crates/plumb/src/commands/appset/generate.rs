@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plumb_appset::reconcile::{Destinations, Rules, Situation, Write, decide};
-use plumb_appset::{Generated, Settings, Total, generate};
+use plumb_appset::reconcile::{DeletionBudget, Destinations, Rules, Situation, Write, decide};
+use plumb_appset::{Generated, Settings, Total, generate, seed_of_uid};
 use plumb_crd::ApplicationSet;
-use plumb_kube::Selection;
+use plumb_crd::settings::{self as wire, AppSetSettings, ConfigData};
+use plumb_kube::{ClusterClient, Selection};
 use serde_json::{Value, json};
 
 use super::create::sets_in;
+use super::set::gvk;
 use crate::context::Context;
 use crate::edit::file::read_text;
 use crate::error::CommandError;
@@ -55,24 +57,29 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     for file in &args.files {
         sets.extend(sets_in(&read_text(file)?)?);
     }
+    let installed = if args.diff { Some(Installed::read(context).await?) } else { None };
     let mut all = Vec::new();
     let mut code = ExitCode::Success;
     for mut set in sets {
         if set["metadata"]["namespace"].as_str().is_none_or(str::is_empty) {
             set["metadata"]["namespace"] = json!(namespace);
         }
+        if let Some(installed) = &installed {
+            installed.complete(&mut set).await?;
+        }
         let set = ApplicationSet::from_json(&set)
             .map_err(|error| CommandError::because("read the ApplicationSet", error))?;
-        let generated = generate(&set, &offline, &settings()).map_err(|error| {
+        let generated = generate(&set, &offline, &settings(&set, installed.as_ref())).map_err(|error| {
             let what = format!("generate the Applications of {}", set.metadata.name);
             CommandError::because(what, error)
         })?;
-        if args.diff {
-            if show_diff(context, &set, &offline, &generated).await? != ExitCode::Success {
-                code = ExitCode::No;
+        match &installed {
+            Some(installed) => {
+                if show_diff(context, installed, &set, &offline, &generated).await? != ExitCode::Success {
+                    code = ExitCode::No;
+                }
             }
-        } else {
-            all.extend(generated.applications.iter().map(complete));
+            None => all.extend(generated.applications.iter().map(complete)),
         }
     }
     match args.output {
@@ -87,14 +94,59 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     Ok(code)
 }
 
-fn settings() -> Settings {
+/// Where plumb runs: what decides besides the files.
+struct Installed {
+    client: ClusterClient,
+    in_cluster_enabled: bool,
+    app_sets: AppSetSettings,
+}
+
+impl Installed {
+    async fn read(context: &Context) -> Result<Self, CommandError> {
+        let client = context.client().await?;
+        let mut maps = Vec::new();
+        for name in ["argocd-cm", "argocd-cmd-params-cm"] {
+            let found = client.get_at(&kinds::config_map(), Some(context.namespace()), name).await;
+            let found = found.map_err(|error| CommandError::api(format!("read ConfigMap {name}"), error))?;
+            let data = found.map(|found| found.value()["data"].clone()).unwrap_or_default();
+            let texts = data.as_object().into_iter().flatten();
+            let texts = texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+            maps.push(texts.collect::<ConfigData>());
+        }
+        let (settings, problems) = wire::Settings::read(&maps[0], &maps[1]);
+        for problem in problems.iter().filter(|problem| problem.place.contains("applicationsetcontroller.")) {
+            context.out.note(&format!("note: {problem}"));
+        }
+        Ok(Self {
+            client,
+            in_cluster_enabled: settings.in_cluster_enabled,
+            app_sets: settings.controller.app_sets,
+        })
+    }
+
+    /// Adds what only the set in the cluster has: random functions and owner references depend on its UID, and
+    /// deletions and rollouts on its status.
+    async fn complete(&self, set: &mut Value) -> Result<(), CommandError> {
+        let text = |key: &str| set["metadata"][key].as_str().unwrap_or_default().to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
+        let found = self.client.get_at(&gvk(), Some(&namespace), &name).await;
+        let found = found.map_err(|error| CommandError::api(format!("read ApplicationSet {name}"), error))?;
+        if let Some(live) = found {
+            set["metadata"]["uid"] = live.value()["metadata"]["uid"].clone();
+            set["status"] = live.value()["status"].clone();
+        }
+        Ok(())
+    }
+}
+
+fn settings(set: &ApplicationSet, installed: Option<&Installed>) -> Settings {
     Settings {
-        new_git_file_globbing: false,
+        new_git_file_globbing: installed.is_some_and(|installed| installed.app_sets.new_git_file_globbing),
         include_hidden_directories: false,
         limits: plumb_gotemplate::Limits::default(),
         total: Total::default(),
         now: jiff::Timestamp::now(),
-        seed: [0; 32],
+        seed: seed_of_uid(&set.metadata.uid),
     }
 }
 
@@ -108,24 +160,24 @@ fn complete(application: &Value) -> Value {
 /// What the set would write now.
 async fn show_diff(
     context: &Context,
+    installed: &Installed,
     set: &ApplicationSet,
     offline: &Offline,
     generated: &Generated,
 ) -> Result<ExitCode, CommandError> {
-    let client = context.client().await?;
     let namespace = Some(set.metadata.namespace.clone());
     let selection = Selection { namespace, ..Selection::default() };
-    let existing = context.list(&client, &kinds::application(), &selection).await?;
+    let existing = context.list(&installed.client, &kinds::application(), &selection).await?;
     let existing: Vec<Value> = existing.iter().map(|object| object.value().clone()).collect();
     let decision = decide(&Situation {
         set,
         generated: Ok(&generated.applications),
         existing: &existing,
         unreadable: &BTreeSet::new(),
-        destinations: &Destinations::new(offline.clusters(), true),
+        destinations: &Destinations::new(offline.clusters(), installed.in_cluster_enabled),
         project_exists: &|_| true,
         also_generated_by: &BTreeMap::new(),
-        rules: &Rules::default(),
+        rules: &Rules::of(&installed.app_sets, DeletionBudget::default()),
         git_every: Duration::ZERO,
         now: jiff::Timestamp::now(),
     });

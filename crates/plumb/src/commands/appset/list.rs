@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::output::Format;
+use crate::select::namespaces::list_in;
 use crate::view::describe;
 
 /// List `ApplicationSets`, their conditions, and how many Applications they have.
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     /// Only sets with these labels.
     #[arg(long, short = 'l')]
     selector: Option<String>,
-    /// Namespace of the sets [default: the control plane's].
+    /// Namespace of the sets [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     appset_namespace: Option<String>,
 }
@@ -35,10 +36,13 @@ const HEADER: [&str; 6] = ["NAME", "PROJECT", "SYNCPOLICY", "APPLICATIONS", "HEA
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
-    let namespace = args.appset_namespace.clone().unwrap_or_else(|| context.namespace().to_owned());
-    let selection = Selection { namespace: Some(namespace), labels: args.selector.clone(), fields: None };
-    let mut found = context.list(&client, &gvk(), &selection).await?;
-    found.sort_by_key(|object| object.name().map(str::to_owned));
+    let list = async |namespace: Option<&str>| {
+        let (namespace, labels) = (namespace.map(str::to_owned), args.selector.clone());
+        context.list(&client, &gvk(), &Selection { namespace, labels, fields: None }).await
+    };
+    let mut found = list_in(context, &client, args.appset_namespace.as_deref(), list).await?;
+    let place = |object: &Manifest| (object.namespace().map(str::to_owned), object.name().map(str::to_owned));
+    found.sort_by_key(place);
     let project = |object: &Manifest| {
         let project = &object.value()["spec"]["template"]["spec"]["project"];
         project.as_str().unwrap_or_default().to_owned()
@@ -46,8 +50,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     found.retain(|object| args.project.is_empty() || args.project.contains(&project(object)));
     match args.output {
         Format::Wide => {
-            let rows: Result<Vec<Vec<String>>, CommandError> = found.iter().map(row).collect();
-            context.out.table(&HEADER, &rows?);
+            let rows: Vec<Vec<String>> = found.iter().map(|object| shown(context, object)).collect();
+            context.out.table(&HEADER, &rows);
         }
         Format::Name => {
             for object in &found {
@@ -61,6 +65,17 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         }
     }
     Ok(ExitCode::Success)
+}
+
+/// The row of a set; one that cannot be read says so and does not hide the others.
+fn shown(context: &Context, object: &Manifest) -> Vec<String> {
+    row(object).unwrap_or_else(|error| {
+        context.out.note(&error.to_string());
+        let place =
+            format!("{}/{}", object.namespace().unwrap_or_default(), object.name().unwrap_or_default());
+        let unknown = || "<unknown>".to_owned();
+        vec![place, unknown(), unknown(), unknown(), "Unknown".to_owned(), "Unreadable".to_owned()]
+    })
 }
 
 fn row(object: &Manifest) -> Result<Vec<String>, CommandError> {
