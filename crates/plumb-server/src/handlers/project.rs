@@ -135,7 +135,9 @@ fn sent(call: &Call) -> Result<Value, Status> {
 pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     let sent = sent(&call)?;
     let name = sent.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-    match call.shared.backend.create(sent.clone()).await {
+    let mut new = sent.clone();
+    (new["spec"], _) = with_stored_tokens(&Value::Null, new["spec"].take());
+    match call.shared.backend.create(new).await {
         Ok(created) => {
             call.shared.state.note_written(&name, &created);
             Ok(Answer::One(shown(&created)))
@@ -482,5 +484,8 @@ mod tests {
         ]);
         assert_eq!(spec["roles"], expected);
         assert_eq!(by_role, Some(json!({"dev": {"items": [kept]}})));
+        // Whoever creates a project again does not bring back the tokens that it had.
+        let sent = json!({"roles": [{"name": "dev", "jwtTokens": [{"iat": 9, "id": "deleted"}]}]});
+        assert_eq!(with_stored_tokens(&Value::Null, sent), (json!({"roles": [{"name": "dev"}]}), None));
     }
 }
