@@ -106,7 +106,10 @@ impl Checkouts {
         if !self.is_given {
             return BTreeMap::new();
         }
-        let clones = self.by_repository(urls).into_iter();
+        let own: BTreeSet<String> = self.rest.iter().flat_map(|path| own_urls(path)).collect();
+        // A clone of something else has other commits, also under the same paths.
+        let is_of = |url: &String| self.by_url.contains_key(url) || own.contains(url) || urls.len() == 1;
+        let clones = self.by_repository(urls).into_iter().filter(|(url, _)| is_of(url));
         clones.filter_map(|(url, path)| Some((url, root(&path).ok()?))).collect()
     }
 

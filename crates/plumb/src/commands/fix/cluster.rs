@@ -82,7 +82,9 @@ pub(super) async fn cases(
             Some(Ok(surveyed)) => {
                 // Settings are those of the control plane; only apps of this cluster are judged.
                 if let Some(facts) = surveyed.rendered.as_ref().map(render_facts) {
-                    readers.iter_mut().for_each(|reader| reader.source.facts = facts.clone());
+                    for reader in &mut readers {
+                        reader.source.facts = facts.clone();
+                    }
                 }
                 cases.extend(judging.case(application, &app, sources, surveyed));
             }
@@ -100,14 +102,22 @@ pub(super) async fn cases(
 /// Names the repositories without a working copy. Where nothing is left, a wrong directory must not look like a cluster
 /// without differences.
 fn note_away(context: &Context, away: &[&Application], is_nothing_left: bool) -> Result<(), CommandError> {
-    let apps = away.iter().filter_map(|application| to_app(application).ok());
-    let sources = apps.flat_map(|app| app.sources).filter(is_in_git);
-    let urls: BTreeSet<String> = sources.map(|source| shown_repo_url(&source.repo_url)).collect();
+    let (mut urls, mut n_apps, mut n_red) = (BTreeSet::new(), 0, 0);
+    for application in away {
+        let sources = to_app(application).map(|app| app.sources).unwrap_or_default();
+        let in_git: Vec<String> = sources
+            .iter()
+            .filter(|source| is_in_git(source))
+            .map(|source| shown_repo_url(&source.repo_url))
+            .collect();
+        n_apps += usize::from(!in_git.is_empty());
+        n_red += usize::from(!in_git.is_empty() && application.status.sync.status == "OutOfSync");
+        urls.extend(in_git);
+    }
     if urls.is_empty() {
         return Ok(());
     }
-    let n_red = away.iter().filter(|application| application.status.sync.status == "OutOfSync").count();
-    let apps = if away.len() == 1 { "1 app is".to_owned() } else { format!("{} apps are", away.len()) };
+    let apps = if n_apps == 1 { "1 app is".to_owned() } else { format!("{n_apps} apps are") };
     let urls: Vec<String> = urls.into_iter().collect();
     let what = format!(
         "{apps} not looked at ({n_red} OutOfSync), because there is no working copy of {}",
@@ -219,7 +229,9 @@ impl Judging<'_> {
     ) -> Option<Case> {
         let id = application.id();
         let rendered = surveyed.rendered?;
-        sources.values_mut().for_each(|source| source.facts = render_facts(&rendered));
+        for source in sources.values_mut() {
+            source.facts = render_facts(&rendered);
+        }
         let red: BTreeSet<ObjectKey> = application
             .status
             .resources

@@ -84,8 +84,7 @@ impl<'cases> Planner<'cases> {
         let rendered = before.objects.get(&step.key).map(|object| object.manifest.value().clone());
         let rendered = rendered.ok_or_else(|| format!("the render does not have {}", step.key))?;
         let operation = step.operations.first().ok_or("nothing changes")?;
-        for file in values_files(at.1, folder) {
-            let Ok(place) = own_file(at.1, &file) else { continue };
+        for place in values_files(at.1, folder) {
             let content = self.content(&place)?;
             let documents = parse_documents_bytes(&content, &Limits::default());
             let Ok([document]) = documents.as_deref() else { continue };
@@ -170,14 +169,28 @@ impl<'cases> Planner<'cases> {
     }
 }
 
-/// The values files of a chart in the app's directory; the last one wins in Helm, so it comes first here.
-fn values_files(source: &LocalSource, folder: &str) -> Vec<String> {
+/// The values files of a chart, in this working copy; the last one wins in Helm, so it comes first here. One outside of the
+/// app's directory counts only if the app names it. What else is rendered from it is proved to stay.
+fn values_files(source: &LocalSource, folder: &str) -> Vec<FilePlace> {
     let named = match &source.source.tool {
-        Some(SourceTool::Helm(options)) => options.value_files.clone(),
-        _ => Vec::new(),
+        Some(SourceTool::Helm(options)) => options.value_files.as_slice(),
+        _ => &[],
     };
-    let own = std::iter::once("values.yaml".to_owned());
-    let mut files: Vec<String> = own.chain(named).map(|file| format!("{folder}/{file}")).collect();
+    let own = own_file(source, &format!("{folder}/values.yaml")).ok();
+    let named = named.iter().filter_map(|file| {
+        let of_reference = file.strip_prefix('$').and_then(|rest| rest.split_once('/'));
+        let path = match of_reference {
+            // Files of another working copy are not rendered with their changes.
+            Some((name, path)) => source.refs.get(name).filter(|root| **root == source.root).map(|_| path)?,
+            // An absolute path begins at the root of the repository.
+            None => match file.strip_prefix('/') {
+                Some(path) => path,
+                None => return own_file(source, &format!("{folder}/{file}")).ok(),
+            },
+        };
+        FilePlace::find(&source.root, path).ok()
+    });
+    let mut files: Vec<FilePlace> = own.into_iter().chain(named).collect();
     files.reverse();
     files
 }
