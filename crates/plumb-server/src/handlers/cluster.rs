@@ -93,7 +93,7 @@ fn shown(cluster: &ClusterSecret, shard: Option<i64>) -> Value {
     if let Some(aws) = &cluster.auth.aws {
         config["awsAuthConfig"] = ["clusterName", "roleARN", "profile"]
             .into_iter()
-            .filter_map(|field| Some((field.to_owned(), aws.get(field)?.clone())))
+            .filter_map(|field| Some((field.to_owned(), json!(aws.get(field)?.as_str()?))))
             .collect::<Map<String, Value>>()
             .into();
     }
@@ -465,7 +465,7 @@ mod tests {
         let config = json!({
             "bearerToken": "s3cr3t", "password": "s3cr3t", "username": "u", "disableCompression": true,
             "proxyUrl": "http://u:s3cr3t@proxy:3128", "tlsClientConfig": {"insecure": true},
-            "awsAuthConfig": {"clusterName": "c", "roleARN": "r", "other": "s3cr3t"},
+            "awsAuthConfig": {"clusterName": "c", "roleARN": "r", "profile": 5, "other": "s3cr3t"},
         });
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}, "stringData": {
             "name": "c", "server": "https://c", "config": config.to_string()}});

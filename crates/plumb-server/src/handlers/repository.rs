@@ -69,12 +69,13 @@ fn shown(repository: &Repository) -> Value {
     if let Some(proxy) = &repository.proxy {
         shown["proxy"] = json!(without_logins(proxy.expose()));
     }
+    let number = |number: u64| json!(i64::try_from(number).unwrap_or_default());
     if let Some(depth) = repository.depth {
-        shown["depth"] = json!(depth);
+        shown["depth"] = number(depth);
     }
     if let Some(app) = &repository.credentials.github_app {
-        shown["githubAppID"] = json!(app.id);
-        shown["githubAppInstallationID"] = json!(app.installation_id.unwrap_or_default());
+        shown["githubAppID"] = number(app.id);
+        shown["githubAppInstallationID"] = number(app.installation_id.unwrap_or_default());
         shown["githubAppEnterpriseBaseUrl"] = json!(app.enterprise_base_url.clone().unwrap_or_default());
     }
     shown

@@ -48,7 +48,7 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
             "scopes": oidc.scopes, "enablePKCEAuthentication": true,
         });
         if oidc.claims.is_object() {
-            settings["oidcConfig"]["idTokenClaims"] = oidc.claims;
+            settings["oidcConfig"]["idTokenClaims"] = claims(&oidc.claims);
         }
     }
     if call.identity.as_ref().is_some_and(Identity::is_logged_in) {
@@ -62,6 +62,20 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
         settings["resourceOverrides"] = overrides(&read, is_status_set);
     }
     Ok(Answer::One(settings))
+}
+
+/// `requestedIDTokenClaims` in the form of the API: a value of another type would fail for every client.
+fn claims(written: &Value) -> Value {
+    let claim = |written: &Value| {
+        let values = written.get("values").and_then(Value::as_array).into_iter().flatten();
+        json!({
+            "essential": written.get("essential").and_then(Value::as_bool).unwrap_or_default(),
+            "value": written.get("value").and_then(Value::as_str).unwrap_or_default(),
+            "values": values.filter(|value| value.is_string()).collect::<Vec<_>>(),
+        })
+    };
+    let all = written.as_object().into_iter().flatten();
+    Value::Object(all.map(|(name, written)| (name.clone(), claim(written))).collect())
 }
 
 /// The texts of a YAML list.
@@ -142,6 +156,16 @@ mod tests {
         assert_eq!(all["Secret"]["healthLua"], "hs");
         assert_eq!(all["*/*"], json!({"ignoreDifferences": {"jsonPointers": ["/status"]}}));
         assert_eq!(overrides(&read, true).get("*/*"), None);
+    }
+
+    #[test]
+    fn claims_have_the_form_of_the_api() {
+        let written =
+            json!({"groups": {"essential": true, "values": ["a", 1]}, "acr": null, "x": {"value": 5}});
+        let empty = json!({"essential": false, "value": "", "values": []});
+        let expected =
+            json!({"groups": {"essential": true, "value": "", "values": ["a"]}, "acr": empty, "x": empty});
+        assert_eq!(claims(&written), expected);
     }
 
     #[test]
