@@ -117,6 +117,23 @@ pub struct Decision {
     pub requeue_after: Option<Duration>,
 }
 
+impl Decision {
+    /// Drops all writes, for `applicationsetcontroller.dryrun`. The set says how many they were.
+    #[must_use]
+    pub fn into_dry_run(mut self) -> Self {
+        let n = self.writes.len();
+        self.writes.clear();
+        self.adds_finalizer = false;
+        if n > 0 && self.failure.is_none() {
+            let message = format!(
+                "cannot write {n} Applications: applicationsetcontroller.dryrun is true in argocd-cmd-params-cm"
+            );
+            self.failure = Some(Failure { reason: "UpdateApplicationError", message });
+        }
+        self
+    }
+}
+
 /// Decides what a set writes. A set that is being deleted is a matter of [`super::remove`].
 pub fn decide(situation: &Situation<'_>) -> Decision {
     let Situation { set, rules, .. } = situation;

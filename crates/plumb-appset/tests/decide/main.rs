@@ -118,6 +118,18 @@ fn an_application_that_cannot_be_read_is_left_alone() {
 }
 
 #[test]
+fn a_dry_run_writes_nothing_and_says_so() {
+    let dry = |scene: &Scene| {
+        let decision = scene.decide().into_dry_run();
+        assert!(decision.writes.is_empty() && !decision.adds_finalizer);
+        decision.failure.map(|failure| failure.message)
+    };
+    let would = dry(&Scene::new("list", 1, 3)).expect("two are missing");
+    assert!(would.starts_with("cannot write 2 Applications: "), "{would}");
+    assert_eq!(dry(&Scene::new("list", 2, 2)), None);
+}
+
+#[test]
 fn many_deletions_wait() {
     check(&Scene::new("list", 10, 5), &expect!["5 deleted; nothing waits"]);
     check(

@@ -89,7 +89,7 @@ impl Facts for Known {
     fn plugin(&self, call: &PluginCall) -> Result<HttpAnswer, Unanswered> {
         assert_eq!(call.url, "http://plugin.test/api/v1/getparams.execute");
         assert_eq!(call.token, "s3cret");
-        assert_eq!(call.timeout, Duration::from_secs(300), "of the 900 s that the ConfigMap says");
+        assert_eq!(call.timeout, Duration::from_mins(5), "of the 15 minutes that the ConfigMap says");
         assert_eq!(call.body["applicationSetName"], json!("set"));
         self.plugin.clone().ok_or(Unanswered::NotYet)
     }

@@ -78,6 +78,10 @@ pub struct AppSetSettings {
     pub allowed_scm_providers: Vec<String>,
     /// Secrets with tokens need a label.
     pub strict_token_refs: bool,
+    /// Directories whose name starts with a dot count for the generator `git`, too.
+    pub include_hidden_directories: bool,
+    /// Sets write no Applications.
+    pub dry_run: bool,
 }
 
 impl AppSetSettings {
@@ -111,6 +115,8 @@ impl AppSetSettings {
             scm_providers: reader.bool("applicationsetcontroller.enable.scm.providers", true),
             allowed_scm_providers: csv(reader.text("applicationsetcontroller.allowed.scm.providers")),
             strict_token_refs: reader.bool("applicationsetcontroller.enable.tokenref.strict.mode", false),
+            include_hidden_directories: reader.bool("reposerver.include.hidden.directories", false),
+            dry_run: reader.bool("applicationsetcontroller.dryrun", false),
         }
     }
 }
@@ -168,5 +174,24 @@ impl ControllerSettings {
     pub fn watches_namespace(&self, namespace: &str, control_plane_namespace: &str) -> bool {
         namespace == control_plane_namespace
             || self.application_namespaces.iter().any(|pattern| pattern.matches(namespace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::*;
+
+    #[test]
+    fn switches_of_sets() {
+        let read = |key: &str| {
+            let parameters = ConfigData::from([(key.to_owned(), "true".to_owned())]);
+            let (settings, problems) = Settings::read(&ConfigData::new(), &parameters);
+            assert_eq!(problems, []);
+            let app_sets = settings.controller.app_sets;
+            (app_sets.dry_run, app_sets.include_hidden_directories)
+        };
+        assert_eq!(read("applicationsetcontroller.dryrun"), (true, false));
+        assert_eq!(read("reposerver.include.hidden.directories"), (false, true));
     }
 }

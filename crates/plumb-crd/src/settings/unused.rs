@@ -3,7 +3,7 @@
 use super::{ConfigData, SettingsProblem};
 
 /// Object, key, the value that matches what plumb does anyway, and the reason.
-const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
+const WITHOUT_EFFECT: [(&str, &str, &str, &str); 21] = [
     (
         "argocd-cm",
         "helm.valuesFileSchemes",
@@ -55,6 +55,24 @@ const WITHOUT_EFFECT: [(&str, &str, &str, &str); 18] = [
     ),
     (PARAMETERS, "controller.sharding.algorithm", "", "one leader process manages all clusters"),
     (PARAMETERS, "controller.metrics.cache.expiration", "", "the metrics of an app are removed with the app"),
+    (
+        PARAMETERS,
+        "applicationsetcontroller.concurrent.reconciliations.max",
+        "",
+        "4 sets generate at the same time",
+    ),
+    (
+        PARAMETERS,
+        "applicationsetcontroller.enable.git.submodule",
+        "false",
+        "generators read the files of the repository itself, without submodules",
+    ),
+    (
+        PARAMETERS,
+        "applicationsetcontroller.scm.root.ca.path",
+        "",
+        "plumb has no such file: name a ConfigMap with caRef in the generator",
+    ),
     (PARAMETERS, "hydrator.enabled", "false", "rendering to branches is not supported yet"),
     (PARAMETERS, "controller.hydration.processors", "", "rendering to branches is not supported yet"),
 ];

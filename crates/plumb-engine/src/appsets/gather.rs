@@ -51,7 +51,7 @@ pub(crate) async fn generate_set(
     };
     let options = Settings {
         new_git_file_globbing: settings.app_sets.new_git_file_globbing,
-        include_hidden_directories: false,
+        include_hidden_directories: settings.app_sets.include_hidden_directories,
         limits: plumb_gotemplate::Limits::default(),
         total: Total::default(),
         now: jiff::Timestamp::now(),
@@ -96,8 +96,8 @@ async fn ask(
     deadline: Instant,
     bytes: &mut u64,
 ) -> Result<(), String> {
-    let asked = open.into_iter().map(|question| answer(asker, question));
-    let mut answers = stream::iter(asked).buffer_unordered(AT_ONCE);
+    let requests = open.into_iter().map(|question| answer(asker, question));
+    let mut answers = stream::iter(requests).buffer_unordered(AT_ONCE);
     loop {
         match tokio::time::timeout_at(deadline.into(), answers.next()).await {
             Ok(None) => return Ok(()),

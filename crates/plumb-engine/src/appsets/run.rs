@@ -112,6 +112,9 @@ pub(super) async fn run_set(
         git_every: settings.app_sets.requeue_after.unwrap_or(GIT_EVERY),
         now: Timestamp::now(),
     });
+    if settings.app_sets.dry_run {
+        decision = decision.into_dry_run();
+    }
     if decision.adds_finalizer {
         add_finalizer(engine, &set, &id).await;
     }
@@ -169,6 +172,10 @@ async fn add_finalizer(engine: &Engine, set: &ApplicationSet, id: &AppId) {
 }
 
 async fn remove_set(engine: &Engine, set: &ApplicationSet, id: &AppId, rules: &Rules) -> Ran {
+    if engine.config.settings().app_sets.dry_run {
+        warn!(set = %id, "a deleted ApplicationSet waits: applicationsetcontroller.dryrun is true");
+        return Ran::default();
+    }
     let applications: Vec<Value> = existing(engine, &id.namespace).0.into_values().collect();
     let removal = remove(set, &applications, rules, Timestamp::now());
     let mut again = if removal.waits { Again::Soon } else { Again::No };

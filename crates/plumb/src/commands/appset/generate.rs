@@ -142,7 +142,8 @@ impl Installed {
 fn settings(set: &ApplicationSet, installed: Option<&Installed>) -> Settings {
     Settings {
         new_git_file_globbing: installed.is_some_and(|installed| installed.app_sets.new_git_file_globbing),
-        include_hidden_directories: false,
+        include_hidden_directories: installed
+            .is_some_and(|installed| installed.app_sets.include_hidden_directories),
         limits: plumb_gotemplate::Limits::default(),
         total: Total::default(),
         now: jiff::Timestamp::now(),
