@@ -26,7 +26,9 @@ pub use customization::{Customization, CustomizationKey, Customizations, Ignored
 pub(crate) use plugin::plugin_schema;
 pub use plugin::{PLUGINS_CONFIG_MAP, PluginDeclaration, read_plugins};
 pub use problem::SettingsProblem;
-pub use repository::{Credentials, GithubApp, Repositories, Repository, RepositoryKind, TlsClient};
+pub use repository::{
+    Credentials, DECLARES_ADDRESS, GithubApp, Repositories, Repository, RepositoryKind, TlsClient,
+};
 pub use secret::{SECRET_TYPE, SecretData, SecretText, WebhookSecrets, name_hash};
 pub use unused::without_effect;
 pub(crate) use value::ValueForm;

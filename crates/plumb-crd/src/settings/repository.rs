@@ -47,7 +47,13 @@ pub struct Repository {
     pub no_proxy: Option<String>,
     /// How many commits to fetch; `None`: all.
     pub depth: Option<u64>,
+    /// False if it was registered by somebody who may register repositories of one project only: then its address is judged
+    /// like that of an Application.
+    pub declares_address: bool,
 }
+
+/// The key of a Secret that says `false` if the address of the repository is not the operator's.
+pub const DECLARES_ADDRESS: &str = "plumb.dev-declares-address";
 
 /// How to get in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,6 +162,7 @@ impl Repository {
             proxy: secret.get("proxy").cloned(),
             no_proxy: secret.text("noProxy"),
             depth: secret.number("depth")?.filter(|depth| *depth > 0),
+            declares_address: secret.text(DECLARES_ADDRESS).as_deref() != Some("false"),
         })
     }
 }
@@ -250,10 +257,11 @@ impl Repositories {
         }
     }
 
-    /// The addresses that are registered for a project or for all.
+    /// The addresses that the operator registered for a project or for all.
     pub fn urls<'a>(&'a self, project: &'a str) -> impl Iterator<Item = &'a str> {
         let all = self.repositories.iter().chain(&self.templates);
-        all.filter(move |repository| repository.project.as_deref().is_none_or(|scope| scope == project))
+        all.filter(|repository| repository.declares_address)
+            .filter(move |repository| repository.project.as_deref().is_none_or(|scope| scope == project))
             .map(|repository| repository.url.as_str())
     }
 

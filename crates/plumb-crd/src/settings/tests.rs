@@ -361,6 +361,20 @@ fn which_credentials_are_used() {
 }
 
 #[test]
+fn only_the_operator_declares_an_address() {
+    let read = |values: &[(&str, &str)]| Repository::read(&secret(values)).expect("readable");
+    let repositories = Repositories {
+        repositories: vec![
+            read(&[("url", "http://localhost:3000/x"), ("project", "team")]),
+            read(&[("url", "http://localhost:4000/x"), ("project", "team"), (DECLARES_ADDRESS, "false")]),
+        ],
+        templates: Vec::new(),
+    };
+    assert_eq!(repositories.urls("team").collect::<Vec<_>>(), ["http://localhost:3000/x"]);
+    assert!(repositories.find("http://localhost:4000/x", "team").is_some(), "it is registered all the same");
+}
+
+#[test]
 fn stored_credentials_do_not_go_the_way_that_a_caller_names() {
     let read = |values: &[(&str, &str)]| Repository::read(&secret(values)).expect("readable");
     let evil = [("proxy", "http://evil"), ("noProxy", "x"), ("insecure", "true")];

@@ -10,7 +10,7 @@ use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use plumb_core::project::normalize_repo_url;
 use plumb_core::text::without_logins;
-use plumb_crd::settings::{Repositories, Repository, RepositoryKind, SecretData};
+use plumb_crd::settings::{DECLARES_ADDRESS, Repositories, Repository, RepositoryKind, SecretData};
 use serde_json::{Map, Value, json};
 
 use super::registration::{self, fnv1a, object};
@@ -183,6 +183,33 @@ fn values(sent: &Value, url_field: &str) -> Map<String, Value> {
     values
 }
 
+/// The values that a caller may store or try for a project. Whoever may register repositories of one project only chooses
+/// neither a proxy nor where a GitHub App logs in, and its address is judged like that of an Application: otherwise such a
+/// caller could reach what is beside plumb.
+fn permitted(
+    call: &Call,
+    action: &str,
+    (project, url): (&str, &str),
+    values: Map<String, Value>,
+) -> Result<Map<String, Value>, Status> {
+    if project.is_empty() || call.allows("repositories", action, url) {
+        Ok(values)
+    } else {
+        undeclared(values)
+    }
+}
+
+fn undeclared(mut values: Map<String, Value>) -> Result<Map<String, Value>, Status> {
+    for field in ["proxy", "githubAppEnterpriseBaseUrl"] {
+        if values.get(field).is_some_and(|value| value != "") {
+            let why = format!("{field} needs the right to register repositories for all projects");
+            return Err(Status::new(Code::PermissionDenied, why));
+        }
+    }
+    values.insert(DECLARES_ADDRESS.to_owned(), json!("false"));
+    Ok(values)
+}
+
 /// True if a repository without credentials is registered with just these values. With credentials it would tell a caller
 /// whether a guess is right.
 fn is_same(stored: &Map<String, Value>, sent: &Map<String, Value>) -> bool {
@@ -192,7 +219,8 @@ fn is_same(stored: &Map<String, Value>, sent: &Map<String, Value>) -> bool {
             .filter(|(key, value)| **value != "" && !(key.as_str() == "type" && **value == "git"));
         said.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
-    let is_public = |key: &String| ["url", "type", "name", "project"].contains(&key.as_str());
+    let is_public =
+        |key: &String| ["url", "type", "name", "project", DECLARES_ADDRESS].contains(&key.as_str());
     let (stored, sent) = (given(stored), given(sent));
     stored == sent && sent.keys().all(is_public)
 }
@@ -205,13 +233,14 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
         return Err(Status::invalid("repo is required"));
     }
     call.require("repositories", "create", &object(Some(project), url))?;
+    let values = permitted(&call, "create", (project, url), values(repo, "repo"))?;
     let wanted = normalize_repo_url(url);
     let existing = all(&call, "repository").await?.into_iter().find(|found| {
         normalize_repo_url(&found.repository.url) == wanted
             && found.repository.project.as_deref().unwrap_or_default() == project
     });
     if let Some(existing) = &existing {
-        if is_same(&registration::texts(&existing.secret), &values(repo, "repo")) {
+        if is_same(&registration::texts(&existing.secret), &values) {
             return Ok(Answer::One(json!({"repo": url, "type": text("type"), "name": text("name")})));
         }
         if call.flag("upsert") != Some(true) {
@@ -224,11 +253,11 @@ pub(super) async fn create(call: Arc<Call>) -> Result<Answer, Status> {
     }
     // A repository of one project may be reachable only for it, so it is not tested.
     if project.is_empty() && call.flag("credsOnly") != Some(true) {
-        connect(&call, &values(repo, "repo")).await?;
+        connect(&call, &values).await?;
     }
     let name = format!("repo-{}", fnv1a(&[url, project]));
     let secret = existing.as_ref().map(|found| &found.secret);
-    registration::write(&call, secret, &name, "repository", values(repo, "repo")).await?;
+    registration::write(&call, secret, &name, "repository", values).await?;
     Ok(Answer::One(json!({"repo": url, "type": text("type"), "name": text("name")})))
 }
 
@@ -237,7 +266,8 @@ pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
     let text = |field: &str| repo.get(field).and_then(Value::as_str).unwrap_or_default();
     let found = asked(&call, text("repo"), "update").await?;
     call.require("repositories", "update", &object(Some(text("project")), text("repo")))?;
-    registration::write(&call, Some(&found.secret), "", "repository", values(repo, "repo")).await?;
+    let values = permitted(&call, "update", (text("project"), text("repo")), values(repo, "repo"))?;
+    registration::write(&call, Some(&found.secret), "", "repository", values).await?;
     Ok(Answer::One(json!({"repo": text("repo"), "type": text("type"), "name": text("name")})))
 }
 
@@ -288,6 +318,7 @@ pub(super) async fn validate(call: Arc<Call>) -> Result<Answer, Status> {
             values.insert(stored.to_owned(), value);
         }
     }
+    let values = permitted(&call, "create", (call.text("project"), url), values)?;
     connect(&call, &values).await?;
     Ok(Answer::One(json!({})))
 }
@@ -392,6 +423,17 @@ mod tests {
         let own = json!({"url": "https://example.com/team/app", "username": "me", "password": "x"});
         assert_eq!(origin(own), (Value::Null, json!("me")));
         assert_eq!(origin(json!({"url": "https://example.com/other"})), (Value::Null, json!("")));
+    }
+
+    #[test]
+    fn who_registers_for_one_project_chooses_no_proxy_and_declares_no_address() {
+        let values = |sent: Value| undeclared(sent.as_object().cloned().unwrap());
+        let stored = values(json!({"url": "http://localhost:1/x", "project": "team", "proxy": ""})).unwrap();
+        assert_eq!(stored.get(DECLARES_ADDRESS), Some(&json!("false")));
+        for field in ["proxy", "githubAppEnterpriseBaseUrl"] {
+            let refused = values(json!({"url": "https://h/x", field: "http://127.0.0.1:8080"}));
+            assert_eq!(refused.map_err(|status| status.code), Err(Code::PermissionDenied), "{field}");
+        }
     }
 
     #[test]
