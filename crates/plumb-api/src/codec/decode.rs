@@ -1,5 +1,7 @@
 //! Protobuf to JSON.
 
+use std::cell::Cell;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -10,20 +12,30 @@ use crate::table::{Cardinality, Field, Kind, Message, MessageId, Tables};
 
 /// Deepest nesting of messages.
 const DEEPEST: usize = 100;
+/// Most values of a message. A value takes 32 bytes and more, and an object with one field several hundred, however few bytes
+/// the message has for it.
+const MOST_VALUES: usize = 250_000;
 
 /// Reads a message as a JSON object. Unknown fields are left out: newer clients send fields that the tables lack.
 ///
 /// Go writes the empty values of fields that JSON leaves out. They are left out here, too, unless the field is one where
 /// absent and empty differ.
 pub fn decode(tables: &Tables, id: MessageId, bytes: &[u8]) -> Result<Value, CodecError> {
-    Decoder { tables }.message(id, bytes, 0).map(Value::Object)
+    Decoder { tables, left: Cell::new(MOST_VALUES) }.message(id, bytes, 0).map(Value::Object)
 }
 
 struct Decoder<'t> {
     tables: &'t Tables,
+    /// How many values may still come.
+    left: Cell<usize>,
 }
 
 impl Decoder<'_> {
+    fn pay(&self, values: usize) -> Result<(), CodecError> {
+        self.left.set(self.left.get().checked_sub(values).ok_or(CodecError::TooMany)?);
+        Ok(())
+    }
+
     fn message(&self, id: MessageId, bytes: &[u8], depth: usize) -> Result<Map<String, Value>, CodecError> {
         let mut map = Map::new();
         self.fields(&mut map, self.tables.message(id).ok_or(CodecError::Damaged)?, bytes, depth)?;
@@ -125,12 +137,16 @@ impl Decoder<'_> {
     }
 
     fn one(&self, field: &Field, item: Item<'_>, depth: usize) -> Result<Value, CodecError> {
+        self.pay(1)?;
         match (field.kind, item) {
             (Kind::Text, Item::Bytes(bytes)) => Ok(Value::String(text(bytes)?)),
             (Kind::Bool, Item::Number(number)) => Ok(Value::Bool(number != 0)),
             (Kind::Int, Item::Number(number)) => Ok(number.cast_signed().into()),
             (Kind::Bytes, Item::Bytes(bytes)) => Ok(STANDARD.encode(bytes).into()),
-            (Kind::Raw, Item::Bytes(bytes)) => raw(bytes),
+            (Kind::Raw, Item::Bytes(bytes)) => {
+                self.pay(json_values(first_bytes(bytes)?.unwrap_or_default()))?;
+                raw(bytes)
+            }
             (Kind::Time, Item::Bytes(bytes)) => time(bytes),
             (Kind::IntOrText, Item::Bytes(bytes)) => int_or_text(bytes),
             (Kind::Quantity, Item::Bytes(bytes)) => {
@@ -167,6 +183,11 @@ fn first_bytes(bytes: &[u8]) -> Result<Option<&[u8]>, CodecError> {
         }
     }
     Ok(found)
+}
+
+/// At least as many values as JSON has: commas and brackets, also those in texts.
+fn json_values(json: &[u8]) -> usize {
+    json.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
 fn raw(bytes: &[u8]) -> Result<Value, CodecError> {

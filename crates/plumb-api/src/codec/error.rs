@@ -9,6 +9,9 @@ pub enum CodecError {
     /// Messages are nested too deeply.
     #[error("the message is nested too deeply")]
     TooDeep,
+    /// A message has more values than plumb reads.
+    #[error("the message has too many values")]
+    TooMany,
     /// A value has another type than its field.
     #[error("{field} must be {expected}")]
     Unexpected {

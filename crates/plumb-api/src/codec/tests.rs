@@ -30,6 +30,30 @@ fn an_application_survives() {
 }
 
 #[test]
+fn a_small_message_does_not_become_large() {
+    let tables = Tables::get();
+    let id = tables.id("application.ApplicationManifestQuery").unwrap();
+    // Field 5, packed: a byte for each number.
+    let packed = |n: usize| {
+        let mut message = vec![(5 << 3) | 2];
+        let mut left = n;
+        while left >= 0x80 {
+            message.push(u8::try_from(left & 0x7f).unwrap() | 0x80);
+            left >>= 7;
+        }
+        message.push(u8::try_from(left).unwrap());
+        message.resize(message.len() + n, 1);
+        message
+    };
+    assert!(decode(tables, id, &packed(1_000)).is_ok());
+    assert_eq!(decode(tables, id, &packed(1 << 20)), Err(CodecError::TooMany));
+    // JSON inside of a message counts, too.
+    let app = tables.id("v1alpha1.Application").unwrap();
+    let values = json!({"spec": {"source": {"helm": {"valuesObject": {"a": vec![0; 300_000]}}}}});
+    assert_eq!(decode(tables, app, &encode(tables, app, &values).unwrap()), Err(CodecError::TooMany));
+}
+
+#[test]
 fn names_and_nesting_that_differ() {
     let project = json!({"spec": {"destinations": [{"server": "*", "namespace": "*"}]}});
     assert_eq!(there_and_back("v1alpha1.AppProject", &project), project);

@@ -2,10 +2,16 @@
 
 use serde_json::Value;
 
+/// Most operations of one patch. Each may move a whole list.
+const MOST_OPERATIONS: usize = 10_000;
+
 /// Applies a list of operations: add, replace, remove and test. The error says which one cannot be applied; the value is
 /// then in between.
 pub fn json_patch(value: &mut Value, changes: &Value) -> Result<(), String> {
     let operations = changes.as_array().ok_or("it is not a list of operations")?;
+    if operations.len() > MOST_OPERATIONS {
+        return Err(format!("it has more than {MOST_OPERATIONS} operations; send several patches"));
+    }
     for operation in operations {
         let text = |name: &str| operation.get(name).and_then(Value::as_str).unwrap_or_default();
         let (kind, path) = (text("op"), text("path"));
@@ -69,6 +75,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_patch_has_a_bounded_number_of_operations() {
+        let add = json!({"op": "add", "path": "/list/0", "value": 1});
+        let patch = |n: usize| Value::Array(vec![add.clone(); n]);
+        let mut value = json!({"list": []});
+        assert!(json_patch(&mut value, &patch(MOST_OPERATIONS + 1)).is_err());
+        assert_eq!(value, json!({"list": []}));
+        assert_eq!(json_patch(&mut value, &patch(MOST_OPERATIONS)), Ok(()));
+    }
 
     #[test]
     fn patches_are_applied() {

@@ -1,10 +1,11 @@
 //! The objects of an app with all objects below them, as the server shows them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_core::app::AppId;
 use plumb_core::health;
 use plumb_core::object::ObjectKey;
+use plumb_crd::application::HealthStatus;
 use plumb_crd::{Application, to_app};
 use plumb_kube::{LiveStore, Node, Uid};
 
@@ -53,8 +54,8 @@ impl Leader {
         let store = &context.cluster.store;
         let id = AppId { namespace: namespace.to_owned(), name: name.to_owned() };
         let instance = id.instance_name(&self.engine.options.namespace);
-        let shown =
-            |nodes: Vec<Node>| nodes.into_iter().map(|node| tree_node(store, &application, node)).collect();
+        let known = known_health(&application);
+        let shown = |nodes: Vec<Node>| nodes.into_iter().map(|node| tree_node(store, &known, node)).collect();
         let nodes = permitted(&context, &instance, store.tree(&instance));
         let missing = missing(&context, &application, &nodes);
         let orphans = match (context.project.orphans(), &app.destination.namespace) {
@@ -72,9 +73,15 @@ impl Leader {
     }
 }
 
-fn tree_node(store: &LiveStore, application: &Application, node: Node) -> TreeNode {
-    let known = application.status.resources.iter().find(|resource| resource.key() == node.key);
-    let known = known.and_then(|resource| resource.health.as_ref()).map(|health| {
+/// The health of objects as the status of the app has it.
+fn known_health(application: &Application) -> BTreeMap<ObjectKey, &HealthStatus> {
+    // The first entry of an object counts.
+    let resources = application.status.resources.iter().rev();
+    resources.filter_map(|resource| Some((resource.key(), resource.health.as_ref()?))).collect()
+}
+
+fn tree_node(store: &LiveStore, known: &BTreeMap<ObjectKey, &HealthStatus>, node: Node) -> TreeNode {
+    let known = known.get(&node.key).map(|health| {
         let status = HEALTH.into_iter().find(|name| *name == health.status).unwrap_or("Unknown");
         (status, health.message.clone())
     });
@@ -118,36 +125,39 @@ fn permitted(context: &AppContext, instance: &str, nodes: Vec<Node>) -> Vec<Node
     nodes.into_iter().filter(|node| kept.contains(&node.uid)).collect()
 }
 
-/// The objects that are permitted or below one that is, in whatever order they are listed.
+/// The objects that are permitted or below one that is, in whatever order they are listed. References between owners may form
+/// a circle, and each object is looked at once.
 fn kept<K: Clone + Ord>(nodes: &[(K, Standing, Vec<K>)]) -> BTreeSet<K> {
-    let mut kept = BTreeSet::new();
-    loop {
-        let before = kept.len();
-        for (uid, standing, parents) in nodes {
-            let is_kept = match standing {
-                Standing::Tracked { is_permitted } => *is_permitted,
-                Standing::Below { is_in_reach } => {
-                    *is_in_reach && parents.iter().any(|parent| kept.contains(parent))
+    let mut below: BTreeMap<&K, Vec<&K>> = BTreeMap::new();
+    let (mut kept, mut open) = (BTreeSet::new(), Vec::new());
+    for (uid, standing, parents) in nodes {
+        match standing {
+            Standing::Tracked { is_permitted: true } => open.push(uid),
+            Standing::Below { is_in_reach: true } => {
+                for parent in parents {
+                    below.entry(parent).or_default().push(uid);
                 }
-            };
-            if is_kept {
-                kept.insert(uid.clone());
             }
-        }
-        if kept.len() == before {
-            return kept;
+            Standing::Tracked { is_permitted: false } | Standing::Below { is_in_reach: false } => {}
         }
     }
+    while let Some(uid) = open.pop() {
+        if kept.insert(uid.clone()) {
+            open.extend(below.get(uid).into_iter().flatten());
+        }
+    }
+    kept
 }
 
 /// The objects that the last comparison did not find.
 fn missing(context: &AppContext, application: &Application, nodes: &[Node]) -> Vec<(ObjectKey, String)> {
+    let found: BTreeSet<&ObjectKey> = nodes.iter().map(|node| &node.key).collect();
     let resources = application.status.resources.iter().filter(|resource| {
         !resource.hook && resource.health.as_ref().is_some_and(|health| health.status == "Missing")
     });
     resources
         .map(|resource| (resource.key(), resource.version.clone()))
-        .filter(|(key, _)| context.denies(key).is_none() && !nodes.iter().any(|node| node.key == *key))
+        .filter(|(key, _)| context.denies(key).is_none() && !found.contains(key))
         .collect()
 }
 
@@ -185,5 +195,15 @@ mod tests {
             ("deployment", tracked(true), vec![]),
         ];
         assert_eq!(kept(&nodes), BTreeSet::from(["deployment", "pod", "set"]));
+    }
+
+    /// A chain that is listed from its end took one pass over all objects for each of its objects.
+    #[test]
+    fn a_long_chain_takes_no_longer_than_its_length() {
+        let n = 200_000u32;
+        let chain = (1..n).rev().map(|at| (at, Standing::Below { is_in_reach: true }, vec![at - 1]));
+        let mut nodes: Vec<_> = chain.collect();
+        nodes.push((0, Standing::Tracked { is_permitted: true }, vec![n - 1]));
+        assert_eq!(kept(&nodes).len(), usize::try_from(n).unwrap());
     }
 }
