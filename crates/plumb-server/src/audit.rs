@@ -26,7 +26,8 @@ pub(crate) struct Written<'w> {
     /// The object that was written or that the request is about, if it is an Application, project or set.
     pub(crate) object: Option<&'w Value>,
     pub(crate) user: &'w str,
-    pub(crate) from: IpAddr,
+    /// `None` if it is not known.
+    pub(crate) from: Option<IpAddr>,
     /// The control-plane namespace.
     pub(crate) namespace: &'w str,
 }
@@ -83,6 +84,7 @@ fn words(written: &Written<'_>) -> (&'static str, String) {
         }
         "TerminateOperation" => ("ResourceUpdated", "terminated running operation".to_owned()),
         "PatchResource" => ("ResourceUpdated", format!("patched resource {}", resource())),
+        "RestoreResource" => ("ResourceCreated", format!("restored resource {}", resource())),
         "DeleteResource" => ("ResourceDeleted", format!("deleted resource {}", resource())),
         "RunResourceAction" | "RunResourceActionV2" => {
             ("ResourceActionRan", format!("ran action {} on resource {}", text("action"), resource()))
@@ -122,10 +124,13 @@ fn event(written: &Written<'_>, id: &str, now: Timestamp) -> Value {
     let name = format!("{}.{}", name.get(..200).unwrap_or(name), id.get(..8).unwrap_or_default());
     let message: String = one_line(&format!("{user} {what}")).chars().take(LONGEST).collect();
     let time = Timestamp::from_second(now.as_second()).unwrap_or_default().to_string();
+    let mut annotations = json!({"user": one_line(user)});
+    if let Some(from) = written.from {
+        annotations["from"] = json!(from.to_string());
+    }
     json!({
         "apiVersion": "v1", "kind": "Event", "type": "Normal", "reason": reason, "message": message, "count": 1,
-        "metadata": {"name": name, "namespace": namespace,
-            "annotations": {"user": one_line(user), "from": written.from.to_string()}},
+        "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
         "involvedObject": involved, "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT, "reportingInstance": COMPONENT,
         "firstTimestamp": time, "lastTimestamp": time,
@@ -142,7 +147,7 @@ mod tests {
             request,
             object,
             user: "ann\u{1b}",
-            from: IpAddr::from([10, 0, 0, 1]),
+            from: Some(IpAddr::from([10, 0, 0, 1])),
             namespace: "argocd",
         };
         event(&written, "0123456789", Timestamp::UNIX_EPOCH)

@@ -253,15 +253,7 @@ impl Call {
                 "app is not allowed in project \"{project}\", or the project does not exist"
             ))
         };
-        let known = self.shared.state.project(project).ok_or_else(refused)?;
-        let sources = known.value().pointer("/spec/sourceNamespaces").and_then(Value::as_array);
-        let permits = |pattern: &Value| {
-            let pattern = pattern.as_str().and_then(|text| plumb_core::glob::Glob::regex_or_plain(text).ok());
-            pattern.is_some_and(|pattern| pattern.matches(namespace))
-        };
-        let is_permitted =
-            namespace == self.namespace() || sources.is_some_and(|list| list.iter().any(permits));
-        if is_permitted { Ok(()) } else { Err(refused()) }
+        if is_in_project(&self.shared.state, project, namespace) { Ok(()) } else { Err(refused()) }
     }
 
     /// Patches an Application and makes the change visible at once.
@@ -282,6 +274,21 @@ impl Call {
             leader.note_written(written);
         }
     }
+}
+
+/// True if the project exists and permits Applications of this namespace.
+pub(crate) fn is_in_project(state: &State, project: &str, namespace: &str) -> bool {
+    let Some(known) = state.project(project) else { return false };
+    permits_app_namespace(known.value(), namespace, state.namespace())
+}
+
+fn permits_app_namespace(project: &Value, namespace: &str, home: &str) -> bool {
+    let sources = project.pointer("/spec/sourceNamespaces").and_then(Value::as_array);
+    let permits = |pattern: &Value| {
+        let pattern = pattern.as_str().and_then(|text| plumb_core::glob::Glob::regex_or_plain(text).ok());
+        pattern.is_some_and(|pattern| pattern.matches(namespace))
+    };
+    namespace == home || sources.is_some_and(|list| list.iter().any(permits))
 }
 
 /// The project of an Application.
@@ -309,7 +316,22 @@ fn enough_for_objects<'a>(action: &'a str, setting: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{enough_for_objects, is_on};
+    use serde_json::json;
+
+    use super::{enough_for_objects, is_on, permits_app_namespace};
+
+    #[test]
+    fn a_project_says_which_namespaces_may_use_it() {
+        let project = json!({"spec": {"sourceNamespaces": ["team-*"]}});
+        for (project, namespace, expected) in [
+            (&project, "argocd", true),
+            (&project, "team-a", true),
+            (&project, "other", false),
+            (&json!({}), "team-a", false),
+        ] {
+            assert_eq!(permits_app_namespace(project, namespace, "argocd"), expected, "{namespace}");
+        }
+    }
 
     #[test]
     fn more_rights_are_needed_if_the_settings_say_so() {

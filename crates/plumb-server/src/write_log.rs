@@ -95,7 +95,7 @@ fn record(handler: &Handler, call: &Call, answer: &Answer) {
         request: &call.request,
         object: written,
         user: call.username(),
-        from: call.peer,
+        from: Some(call.peer),
         namespace: call.namespace(),
     });
 }

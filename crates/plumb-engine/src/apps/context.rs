@@ -91,7 +91,7 @@ impl AppContext {
         })
     }
 
-    fn target(&self) -> TargetCluster<'_> {
+    pub(crate) fn target(&self) -> TargetCluster<'_> {
         self.cluster.target()
     }
 

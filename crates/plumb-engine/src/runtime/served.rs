@@ -254,6 +254,27 @@ impl Leader {
         self.cluster_of(application).map(|cluster| (cluster.client.clone(), self.runtime.clone()))
     }
 
+    /// The client that writes for an app: as the service account of its project, if syncs impersonate one. The error says why
+    /// there is none.
+    pub fn acting_client(
+        &self,
+        application: &Application,
+    ) -> Result<(ClusterClient, tokio::runtime::Handle), String> {
+        let Some(context) = self.context_of(application) else {
+            return Err("the cluster of the application is not connected".to_owned());
+        };
+        let client = context.acting_client().ok_or_else(|| {
+            let why = context.impersonation.as_ref().err().map(String::as_str).unwrap_or_default();
+            format!("the project has no service account that may write: {why}")
+        })?;
+        Ok((client, self.runtime.clone()))
+    }
+
+    /// The address of the cluster of an app; `None` if it is not connected.
+    pub fn server_of_app(&self, application: &Application) -> Option<String> {
+        self.context_of(application).map(|context| context.target().server.to_owned())
+    }
+
     /// An object of an app, or one below it, as it is in the cluster. Of what the project of the app does not permit nothing
     /// is told: `is_child` says that the object is below one of the app's.
     pub async fn live(

@@ -10,7 +10,7 @@ use plumb_kube::{ClusterClient, Fence, Gate, Patch, PatchOptions, Target, WriteP
 use plumb_lua::{Action, Impact, Limits, Scripts, Write};
 use serde_json::{Value, json};
 
-use super::resource::{client_of, in_tree, live};
+use super::resource::{acting_client_of, in_tree, live};
 use crate::backend::{FIELD_MANAGER, of_api, of_write};
 use crate::call::{Answer, Call, FoundApp};
 
@@ -91,7 +91,7 @@ pub(super) async fn run(call: Arc<Call>) -> Result<Answer, Status> {
     for impact in &impacts {
         check(&call, &typed, impact)?;
     }
-    let (client, runtime) = client_of(&call, app)?;
+    let (client, runtime) = acting_client_of(&call, app)?;
     let written = runtime.spawn(async move {
         let gate = Gate::new(client.clone(), Fence::of_command(), None);
         for impact in &impacts {

@@ -184,7 +184,7 @@ pub(super) async fn patch(call: Arc<Call>) -> Result<Answer, Status> {
     let patch = read_patch(call.text("patch"), call.text("patchType"))
         .map_err(|why| Status::invalid(format!("{what}: {why}")))?;
     let masks = masks_for(&call, &app.typed()?, BTreeSet::from([gvk.clone()]), &[]).await?;
-    let (client, runtime) = client_of(&call, app)?;
+    let (client, runtime) = acting_client_of(&call, app)?;
     let target = target(&gvk, key.namespace_or_empty(), &key.name);
     let written = runtime.spawn(async move {
         let gate = Gate::new(client, Fence::of_command(), None);
@@ -228,7 +228,7 @@ pub(super) async fn delete(call: Arc<Call>) -> Result<Answer, Status> {
     let options =
         DeleteOptions { propagation, grace_seconds: force.then_some(0), ..DeleteOptions::default() };
     let object = live(&call, app, &key).await?;
-    let (client, runtime) = client_of(&call, app)?;
+    let (client, runtime) = acting_client_of(&call, app)?;
     let deleted = runtime.spawn(async move {
         let gate = Gate::new(client, Fence::of_command(), None);
         delete_with(&gate, &object, &options).await
@@ -243,6 +243,16 @@ pub(super) fn client_of(
 ) -> Result<(plumb_kube::ClusterClient, tokio::runtime::Handle), Status> {
     let away = || Status::unavailable("the cluster of the application is not connected");
     call.leader()?.cluster_client(&app.typed()?).ok_or_else(away)
+}
+
+/// The client that writes for the app: as the service account of its project, if syncs impersonate one.
+pub(super) fn acting_client_of(
+    call: &Call,
+    app: &FoundApp,
+) -> Result<(plumb_kube::ClusterClient, tokio::runtime::Handle), Status> {
+    client_of(call, app)?;
+    let acting = call.leader()?.acting_client(&app.typed()?);
+    acting.map_err(|why| Status::new(plumb_api::Code::PermissionDenied, why))
 }
 
 /// The events of the Application, or of one of its objects.

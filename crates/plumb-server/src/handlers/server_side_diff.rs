@@ -12,7 +12,7 @@ use plumb_kube::{ApplyOptions, ClusterClient};
 use serde_json::{Value, json};
 
 use super::mask::masks_for;
-use super::resource::{client_of, without_managed_fields};
+use super::resource::{acting_client_of, without_managed_fields};
 use crate::backend::of_api;
 use crate::call::{Answer, Call};
 
@@ -36,7 +36,7 @@ pub(super) async fn diff(call: Arc<Call>) -> Result<Answer, Status> {
     let typed = app.typed()?;
     let pairs = pairs(&call, &typed)?;
     let leader = call.leader()?;
-    let (client, runtime) = client_of(&call, app)?;
+    let (client, runtime) = acting_client_of(&call, app)?;
     let mut items = Vec::new();
     let mut is_modified = false;
     for Pair { key, target, is_managed } in pairs {

@@ -9,7 +9,7 @@ use plumb_crd::Application;
 use plumb_page::Verb;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Shared, app_object};
+use crate::call::{Shared, app_object, is_in_project};
 use crate::session::Identity;
 
 /// What the page may do.
@@ -44,7 +44,7 @@ impl PageCaller {
     }
 
     pub(super) fn may_see(&self, project: &str, app: &AppId) -> bool {
-        self.may("get", project, app)
+        self.may("get", project, app) && is_in_project(&self.shared.state, project, &app.namespace)
     }
 
     /// An Application that the caller may see, whole. One that is hidden and one that is missing give the same answer.

@@ -82,6 +82,10 @@ pub(super) fn users(caller: &PageCaller, id: &AppId, key: &ObjectKey) -> Result<
     }
     let leader = caller.shared.handle.leader();
     let leader = leader.ok_or_else(|| Status::unavailable("this replica does not lead yet; try again"))?;
+    // Others may write the status: what the project does not permit is not the app's.
+    if leader.denies(&app, key).is_some() {
+        return Err(Status::not_found("the app has no such object"));
+    }
     let away = || Status::unavailable("the cluster of the app is not connected");
     let referrers = leader.referrers(&app, key).ok_or_else(away)?;
     let home = caller.shared.state.namespace();

@@ -4,12 +4,13 @@ use plumb_api::{Code, Status};
 use plumb_core::app::AppId;
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_crd::Application;
-use plumb_engine::tombstones::{self, APP_LABEL};
+use plumb_engine::tombstones::{self, APP_LABEL, TombstoneNote};
 use plumb_kube::{Fence, Gate, TOMBSTONE_PREFIX, WritePermit};
 use serde_json::{Value, json};
 use tracing::info;
 
 use super::caller::{PageCaller, PageMode};
+use crate::audit::Written;
 use crate::backend::{Known, of_api};
 
 /// The field manager of restored objects.
@@ -17,21 +18,37 @@ const FIELD_MANAGER: &str = "argocd-server";
 
 struct Deleted {
     id: String,
-    tombstone: Tombstone,
+    note: TombstoneNote,
 }
 
+/// What is noted about all deleted objects. None of them is unpacked: anybody who deletes objects fills this list.
 async fn read(caller: &PageCaller) -> Result<Vec<Deleted>, Status> {
     let state = &caller.shared.state;
     let secrets = caller.shared.backend.list(Known::Secret, Some(state.namespace()), Some(APP_LABEL)).await?;
-    let stored = tombstones::read_all(&secrets).into_iter();
-    let mut deleted: Vec<Deleted> = stored
-        .filter_map(|stored| {
-            let id = stored.name.strip_prefix(TOMBSTONE_PREFIX)?.to_owned();
-            Some(Deleted { id, tombstone: stored.tombstone })
+    let mut deleted: Vec<Deleted> = tombstones::notes(&secrets)
+        .into_iter()
+        .filter_map(|note| {
+            let id = note.name.strip_prefix(TOMBSTONE_PREFIX)?.to_owned();
+            Some(Deleted { id, note })
         })
         .collect();
-    deleted.sort_by_key(|deleted| std::cmp::Reverse(deleted.tombstone.deleted_at));
+    deleted.sort_by_key(|deleted| std::cmp::Reverse(deleted.note.deleted_at));
     Ok(deleted)
+}
+
+/// The deleted object.
+async fn unpack(caller: &PageCaller, note: &TombstoneNote) -> Result<Tombstone, Status> {
+    let mut secrets = Vec::new();
+    for name in note.secrets() {
+        secrets
+            .extend(caller.shared.backend.get(Known::Secret, caller.shared.state.namespace(), &name).await?);
+    }
+    let damaged = || Status::precondition("the copy of the object is incomplete, so it cannot be restored");
+    let stored = tombstones::read_all(&secrets).pop().ok_or_else(damaged)?;
+    let tombstone = stored.tombstone;
+    // The annotations were checked, the content is written.
+    let is_noted = tombstone.app == note.app && tombstone.key == note.key && tombstone.server == note.server;
+    if is_noted { Ok(tombstone) } else { Err(damaged()) }
 }
 
 /// The app of a deleted object, if it exists and the caller may see it.
@@ -42,14 +59,14 @@ fn app_of(caller: &PageCaller, id: &AppId) -> Option<Application> {
 /// The deleted objects of apps that the caller may see, without their content.
 pub(super) async fn list(caller: &PageCaller) -> Result<Value, Status> {
     let mut shown = Vec::new();
-    for Deleted { id, tombstone } in read(caller).await? {
-        let Some(app) = app_of(caller, &tombstone.app) else { continue };
-        let key = &tombstone.key;
+    for Deleted { id, note } in read(caller).await? {
+        let Some(app) = app_of(caller, &note.app) else { continue };
+        let key = &note.key;
         shown.push(json!({
-            "id": id, "app": [tombstone.app.namespace, tombstone.app.name],
+            "id": id, "app": [note.app.namespace, note.app.name],
             "object": {"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name},
-            "at": tombstone.deleted_at.as_second(), "why": reason(tombstone.reason),
-            "revision": tombstone.revision, "lost": tombstone.lost(),
+            "at": note.deleted_at.as_second(), "why": reason(note.reason),
+            "revision": note.revision, "lost": note.lost,
             "refusal": refusal(caller, &app),
         }));
     }
@@ -72,22 +89,35 @@ fn reason(reason: TombstoneReason) -> &'static str {
     }
 }
 
+/// An app may have moved to another cluster since: there, an object of the same name is another one.
+fn check_server(deleted_in: &str, current: &str) -> Result<(), Status> {
+    if deleted_in.trim_end_matches('/') == current.trim_end_matches('/') {
+        return Ok(());
+    }
+    Err(Status::precondition(format!(
+        "the object was in the cluster {deleted_in}, and the app is now in {current}; use `plumb undo restore`"
+    )))
+}
+
 /// Creates a deleted object again.
 pub(super) async fn restore(caller: &PageCaller, id: &str) -> Result<Value, Status> {
     let missing = || Status::not_found("there is no such deleted object, or you may not see it");
     let deleted = read(caller).await?.into_iter().find(|deleted| deleted.id == id).ok_or_else(missing)?;
-    let tombstone = deleted.tombstone;
-    let app = app_of(caller, &tombstone.app).ok_or_else(missing)?;
+    let app = app_of(caller, &deleted.note.app).ok_or_else(missing)?;
     if let Some(why) = refusal(caller, &app) {
         return Err(Status::new(Code::PermissionDenied, why));
     }
+    let tombstone = unpack(caller, &deleted.note).await?;
     let leader = caller.shared.handle.leader();
     let leader = leader.ok_or_else(|| Status::unavailable("this replica does not lead yet; try again"))?;
     if let Some(why) = leader.denies(&app, &tombstone.key) {
         return Err(Status::new(Code::PermissionDenied, why));
     }
     let away = || Status::unavailable("the cluster of the app is not connected");
-    let (client, runtime) = leader.cluster_client(&app).ok_or_else(away)?;
+    let server = leader.server_of_app(&app).ok_or_else(away)?;
+    check_server(&tombstone.server, &server)?;
+    let acting = leader.acting_client(&app);
+    let (client, runtime) = acting.map_err(|why| Status::new(Code::PermissionDenied, why))?;
     drop(leader);
     info!(user = caller.identity.username, object = %tombstone.key, app = %tombstone.app, "restore through the page");
     let key = tombstone.key.clone();
@@ -111,5 +141,25 @@ pub(super) async fn restore(caller: &PageCaller, id: &str) -> Result<Value, Stat
             .map_err(|_| Status::precondition("the API server refuses it; `plumb undo restore` says why"))
     });
     created.await.map_err(|_| Status::unavailable("the request was aborted"))??;
+    let object = app.to_json();
+    caller.shared.audit.record(&Written {
+        method: "application.ApplicationService/RestoreResource",
+        request: &json!({"kind": key.kind, "resourceName": key.name}),
+        object: Some(&object),
+        user: &caller.identity.username,
+        from: None,
+        namespace: caller.shared.state.namespace(),
+    });
     Ok(json!({"done": format!("restored {} {}", key.kind, key.name)}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_server;
+
+    #[test]
+    fn an_object_is_restored_only_where_it_was() {
+        assert!(check_server("https://east", "https://east/").is_ok());
+        assert!(check_server("https://east", "https://west").is_err());
+    }
 }

@@ -3,6 +3,6 @@
 mod secret;
 mod store;
 
-pub use secret::{APP_LABEL, APP_NAMESPACE_LABEL, StoredTombstone, read_all, secrets};
+pub use secret::{APP_LABEL, APP_NAMESPACE_LABEL, StoredTombstone, TombstoneNote, notes, read_all, secrets};
 pub(crate) use store::sweep;
 pub(super) use store::{is_copy_waived, write};

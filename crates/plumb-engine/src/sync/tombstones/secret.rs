@@ -16,7 +16,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
 use plumb_core::app::{AppId, ClusterRef};
-use plumb_core::object::Manifest;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::plan::{KeptTombstone, Tombstone, TombstoneReason};
 use plumb_kube::{TOMBSTONE_PREFIX, TOMBSTONE_TYPE};
 use serde_json::json;
@@ -35,6 +35,8 @@ const REVISION: &str = "plumb.dev/revision";
 /// Address of the cluster that the object was in. If absent, it was the cluster that plumb runs in.
 const SERVER: &str = "plumb.dev/server";
 const OBJECT: &str = "plumb.dev/object";
+/// What restoring the object does not bring back.
+const LOST: &str = "plumb.dev/lost";
 /// How many Secrets hold the object. If absent, one.
 const PARTS: &str = "plumb.dev/parts";
 /// SHA-256 of all parts together.
@@ -44,6 +46,8 @@ const PART_OF: &str = "plumb.dev/part-of";
 
 /// No more than this is kept, and no more is unpacked, as a protection against decompression bombs.
 const LARGEST_OBJECT: u64 = 8 << 20;
+/// No object that is kept has more parts.
+const MOST_PARTS: usize = 32;
 /// Bytes of one part. A Secret may hold one MiB, and grows by a third in a request.
 const PART_BYTES: usize = 512 << 10;
 
@@ -91,8 +95,70 @@ pub fn secrets(namespace: &str, project: &str, tombstone: &Tombstone) -> Option<
     if let Some(revision) = &tombstone.revision {
         annotations[REVISION] = json!(revision);
     }
+    if let Some(lost) = tombstone.lost() {
+        annotations[LOST] = json!(lost);
+    }
     secrets.push(secret(&name, &annotations, parts.first()?)?);
     Some(secrets)
+}
+
+/// What the annotations of a tombstone say about a deleted object. Nothing is unpacked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TombstoneNote {
+    /// The name of its first Secret.
+    pub name: String,
+    /// The app that the object was one of.
+    pub app: AppId,
+    /// The address of the cluster that it was in.
+    pub server: String,
+    /// The object.
+    pub key: ObjectKey,
+    /// When it was deleted, and why.
+    pub deleted_at: Timestamp,
+    /// Why it was deleted.
+    pub reason: TombstoneReason,
+    /// The revision that was synced.
+    pub revision: Option<String>,
+    /// What restoring the object does not bring back.
+    pub lost: Option<String>,
+    n_parts: usize,
+}
+
+impl TombstoneNote {
+    /// The names of the Secrets with the object.
+    pub fn secrets(&self) -> Vec<String> {
+        let further = (1..self.n_parts).map(|index| part_name(&self.name, index));
+        std::iter::once(self.name.clone()).chain(further).collect()
+    }
+}
+
+/// What is noted about all tombstones among these Secrets.
+pub fn notes(secrets: &[Manifest]) -> Vec<TombstoneNote> {
+    let first = secrets.iter().filter(|secret| secret.annotation(PART_OF).is_none());
+    first.filter_map(note).collect()
+}
+
+fn note(first: &Manifest) -> Option<TombstoneNote> {
+    Some(TombstoneNote {
+        name: first.name()?.to_owned(),
+        app: app(first)?,
+        server: first.annotation(SERVER).unwrap_or(ClusterRef::IN_CLUSTER_SERVER).to_owned(),
+        key: key_of(first.annotation(OBJECT)?)?,
+        deleted_at: deleted_at(first)?,
+        reason: reason_of(first.annotation(REASON)?)?,
+        revision: first.annotation(REVISION).map(str::to_owned),
+        lost: first.annotation(LOST).map(str::to_owned),
+        n_parts: Some(n_parts(first)).filter(|parts| *parts <= MOST_PARTS)?,
+    })
+}
+
+/// Reads a key as it is shown: `GROUP/KIND NAMESPACE/NAME`, without what is empty.
+fn key_of(text: &str) -> Option<ObjectKey> {
+    let (kind, name) = text.split_once(' ')?;
+    let (group, kind) = kind.split_once('/').unwrap_or(("", kind));
+    let (namespace, name) = name.split_once('/').map_or((None, name), |(place, name)| (Some(place), name));
+    let is_whole = !kind.is_empty() && !name.is_empty();
+    is_whole.then(|| ObjectKey::new(group, kind, namespace.map(str::to_owned), name))
 }
 
 /// Reads all tombstones among these Secrets. One that is incomplete or damaged is left out.
@@ -285,6 +351,44 @@ mod tests {
         assert_eq!(read(&without_server), Some(in_cluster), "without the annotation, it is the home cluster");
         assert!(!secret.value().to_string().contains("aHVudGVyMg"), "only in compressed form");
         assert!(secret.name().unwrap().starts_with(TOMBSTONE_PREFIX));
+    }
+
+    #[test]
+    fn the_annotations_tell_what_is_kept_without_unpacking_it() {
+        let tombstone = tombstone(&json!({"random": noise(3 << 20)}));
+        let mut secrets = secrets("argocd", "default", &tombstone).unwrap();
+        for secret in &mut secrets {
+            let mut value = secret.value().clone();
+            value["data"] = json!({"object": "no archive"});
+            *secret = Manifest::new(value).unwrap();
+        }
+        assert_eq!(read_all(&secrets), []);
+        let noted = notes(&secrets);
+        let [note] = noted.as_slice() else { panic!("one object is kept") };
+        assert_eq!((&note.app, &note.key, &note.server), (&tombstone.app, &tombstone.key, &tombstone.server));
+        assert_eq!((note.deleted_at, note.reason), (tombstone.deleted_at, tombstone.reason));
+        let mut names: Vec<String> =
+            secrets.iter().filter_map(|secret| secret.name().map(str::to_owned)).collect();
+        names.rotate_right(1);
+        assert_eq!(note.secrets(), names, "the first Secret is written last");
+        let forged = secrets.pop().unwrap().edit_metadata(|metadata| {
+            metadata["annotations"][PARTS] = json!("4000000000");
+        });
+        assert_eq!(notes(&[forged]), []);
+    }
+
+    #[test]
+    fn a_key_is_read_as_it_is_shown() {
+        for key in [
+            ObjectKey::new("apps", "Deployment", Some("prod".to_owned()), "web"),
+            ObjectKey::new("", "Namespace", None, "prod"),
+            ObjectKey::new("rbac.authorization.k8s.io", "ClusterRole", None, "system:x"),
+        ] {
+            assert_eq!(key_of(&key.to_string()), Some(key));
+        }
+        for wrong in ["", "Pod", "Pod ", " x", "apps/ x"] {
+            assert_eq!(key_of(wrong), None, "{wrong:?}");
+        }
     }
 
     #[test]
