@@ -446,6 +446,12 @@ impl Api {
             Ok(()) => self.shared.sessions.identify(&asked.headers).await,
             Err(status) => Err(status),
         };
+        // What is refused for want of a login is not read.
+        if let Err(unknown) = &identity
+            && find(path).is_some_and(|handler| !matches!(handler.access, Access::Open))
+        {
+            return Err(unknown.clone());
+        }
         // Before anything of the body is in memory.
         self.count(asked, identity.as_ref().ok())?;
         asked.is_counted.store(true, Ordering::Relaxed);

@@ -19,6 +19,8 @@ use crate::call::{Answer, Call};
 const MOST_PODS: usize = 10;
 /// Most lines of one request that does not follow: the newest ones.
 const MOST_LINES: usize = 100_000;
+/// Most bytes of one request that does not follow, of all its pods.
+const MOST_BYTES: usize = 32_760 << 10;
 
 /// Which lines a request wants.
 struct LineFilter {
@@ -80,7 +82,7 @@ pub(super) async fn pod_logs(call: Arc<Call>) -> Result<Answer, Status> {
     }
     let away = || Status::unavailable("the cluster of the application is not connected");
     let (client, runtime) = call.leader()?.cluster_client(&app.typed()?).ok_or_else(away)?;
-    let options = options(&call);
+    let options = bounded(options(&call), pods.len(), call.flag("follow") == Some(true));
     let filter = Arc::new(LineFilter::of(&call)?);
     let (sender, receiver) = mpsc::channel(256);
     if call.flag("follow") == Some(true) {
@@ -103,6 +105,20 @@ fn options(call: &Call) -> LogOptions {
         timestamps: true,
         since_seconds: count("sinceSeconds").or(since_time.and_then(|n| u32::try_from(n.max(1)).ok())),
         limit_bytes: None,
+    }
+}
+
+/// Lines are read whole before they are sent, unless they are followed. The API server sends the newest lines.
+fn bounded(options: LogOptions, n_pods: usize, follows: bool) -> LogOptions {
+    if follows {
+        return options;
+    }
+    let most = u32::try_from(MOST_LINES).unwrap_or(u32::MAX);
+    let bytes = u32::try_from(MOST_BYTES / n_pods.max(MOST_PODS)).unwrap_or(u32::MAX);
+    LogOptions {
+        tail_lines: Some(options.tail_lines.map_or(most, |asked| asked.min(most))),
+        limit_bytes: Some(bytes),
+        ..options
     }
 }
 
@@ -250,6 +266,19 @@ async fn read_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logs_that_are_not_followed_are_bounded() {
+        let asked = |tail_lines: Option<u32>, follows: bool| {
+            let options = LogOptions { tail_lines, ..LogOptions::default() };
+            let bounded = bounded(options, 40, follows);
+            (bounded.tail_lines, bounded.limit_bytes)
+        };
+        assert_eq!(asked(None, false), (Some(100_000), Some(819 << 10)));
+        assert_eq!(asked(Some(5), false), (Some(5), Some(819 << 10)));
+        assert_eq!(asked(Some(1_000_000), false), (Some(100_000), Some(819 << 10)));
+        assert_eq!(asked(None, true), (None, None));
+    }
 
     #[test]
     fn a_line_has_its_time() {

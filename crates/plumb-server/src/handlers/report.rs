@@ -1,8 +1,9 @@
 //! plumb's own reports on Applications. The engine keeps them in the cluster, not in memory.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use plumb_api::Status;
+use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use serde_json::{Value, json};
 
@@ -25,17 +26,24 @@ pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
         Vec::new()
     };
     let apps = leader.apps();
-    // The report of an Application that is gone, or that the caller may not see, looks like none.
-    let is_shown = |report: &Manifest| {
-        let (namespace, name) = (report.namespace().unwrap_or_default(), report.name().unwrap_or_default());
-        let app = apps.iter().find(|app| app.namespace() == namespace && app.name() == name);
-        let project = app.and_then(|app| app.head()).map(|head| head.project().to_owned());
-        project.is_some_and(|project| may_get(&call, namespace, name, &project))
-    };
-    let texts: Vec<Value> = found
-        .into_iter()
-        .filter(is_shown)
-        .map(|report| json!(without_managed_fields(report.into_value()).to_string()))
-        .collect();
+    drop(leader);
+    // Thousands of reports take a while, for which other requests must not wait.
+    let work = tokio::task::spawn_blocking(move || {
+        let heads =
+            apps.iter().filter_map(|app| Some(((app.namespace(), app.name()), app.head()?.project())));
+        let projects: HashMap<(&str, &str), &str> = heads.collect();
+        // The report of an Application that is gone, or that the caller may not see, looks like none.
+        let is_shown = |report: &Manifest| {
+            let (namespace, name) =
+                (report.namespace().unwrap_or_default(), report.name().unwrap_or_default());
+            let project = projects.get(&(namespace, name));
+            project.is_some_and(|project| may_get(&call, namespace, name, project))
+        };
+        let shown = found.into_iter().filter(is_shown);
+        shown
+            .map(|report| json!(without_managed_fields(report.into_value()).to_string()))
+            .collect::<Vec<Value>>()
+    });
+    let texts = work.await.map_err(|_| Status::new(Code::Internal, "the answer was aborted"))?;
     Ok(Answer::One(json!({"items": texts})))
 }

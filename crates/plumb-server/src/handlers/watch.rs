@@ -25,10 +25,15 @@ pub(super) async fn apps(call: Arc<Call>) -> Result<Answer, Status> {
     let mut changes = call.shared.feed.subscribe().ok_or_else(away)?;
     let since: Option<u64> = call.text("resourceVersion").parse().ok();
     let first = if since.is_none() || filter.names_one() { initial(&call, &filter)? } else { Vec::new() };
+    // Only the names wait: many watches at once must not hold all Applications each.
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::spawn(async move {
-        for event in first {
-            if !send(&sender, event.item).await {
+        for (namespace, name) in first {
+            let Some(app) = call.leader().ok().and_then(|leader| leader.app(&namespace, &name)) else {
+                continue;
+            };
+            let event = AppEvent::new("ADDED", app);
+            if concerns(&call, &filter, None, &event) && !send(&sender, event.item).await {
                 return;
             }
         }
@@ -65,7 +70,8 @@ pub(super) async fn send(sender: &mpsc::Sender<Result<Arc<Item>, Status>>, item:
     sender.send_timeout(Ok(item), PATIENCE).await.is_ok()
 }
 
-fn initial(call: &Call, filter: &AppFilter) -> Result<Vec<AppEvent>, Status> {
+/// Namespaces and names of the Applications that exist.
+fn initial(call: &Call, filter: &AppFilter) -> Result<Vec<(String, String)>, Status> {
     let leader = call.leader()?;
     let mut apps = leader.apps();
     apps.retain(|app| {
@@ -73,8 +79,7 @@ fn initial(call: &Call, filter: &AppFilter) -> Result<Vec<AppEvent>, Status> {
         head.is_some_and(|head| may_get(call, app.namespace(), app.name(), head.project()))
     });
     apps.sort_by(|one, other| (one.namespace(), one.name()).cmp(&(other.namespace(), other.name())));
-    let whole = apps.iter().filter_map(|app| leader.app(app.namespace(), app.name()));
-    Ok(whole.map(|app| AppEvent::new("ADDED", app)).collect())
+    Ok(apps.iter().map(|app| (app.namespace().to_owned(), app.name().to_owned())).collect())
 }
 
 fn concerns(call: &Call, filter: &AppFilter, since: Option<u64>, event: &AppEvent) -> bool {
