@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use plumb_core::text::without_logins;
 use reqwest::{Certificate, Client};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
 
 use super::config::OidcConfig;
 use super::form::{escaped, form};
@@ -28,15 +28,54 @@ struct Offer {
     /// True if the secret of the client is sent in a header, as most providers want it.
     takes_basic: bool,
     keys: Arc<Vec<Key>>,
-    read: Instant,
+    /// When it is asked for again.
+    fresh_until: Instant,
 }
 
 /// The provider of one configuration.
 pub(super) struct Provider {
     pub(super) config: OidcConfig,
     client: Client,
-    offer: Mutex<Option<Offer>>,
-    last_try: Mutex<Option<Instant>>,
+    known: Arc<Mutex<Known>>,
+    /// Held while the provider is asked.
+    asking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What is known of the provider.
+#[derive(Default)]
+struct Known {
+    offer: Option<Offer>,
+    last_try: Option<Instant>,
+}
+
+/// What a token is checked with.
+enum Source {
+    /// This is new enough, or was asked for just now.
+    Known(Offer),
+    /// This counts until the provider has answered.
+    Old(Offer),
+    /// The provider has to answer first.
+    Ask,
+    /// Somebody else asks the provider.
+    Wait,
+}
+
+impl Known {
+    /// What counts now. `renew`: a token has a key that is not known.
+    fn source(&mut self, renew: bool) -> Source {
+        let asked_just_now = self.last_try.is_some_and(|at| at.elapsed() < ASK_AGAIN);
+        let source = match &self.offer {
+            Some(offer) if asked_just_now || (!renew && Instant::now() < offer.fresh_until) => {
+                return Source::Known(offer.clone());
+            }
+            None if asked_just_now => return Source::Wait,
+            // The last keys still tell which tokens are good.
+            Some(offer) if !renew => Source::Old(offer.clone()),
+            Some(_) | None => Source::Ask,
+        };
+        self.last_try = Some(Instant::now());
+        source
+    }
 }
 
 impl Provider {
@@ -51,65 +90,37 @@ impl Provider {
             builder = builder.tls_danger_accept_invalid_certs(true);
         }
         let client = builder.build().map_err(|_| "TLS cannot be set up".to_owned())?;
-        Ok(Self { config, client, offer: Mutex::default(), last_try: Mutex::default() })
+        Ok(Self { config, client, known: Arc::default(), asking: Arc::default() })
     }
 
-    async fn get(&self, url: &str, token: Option<&str>) -> Result<Value, String> {
-        let mut request = self.client.get(url).header("accept", "application/json");
-        if let Some(token) = token {
-            request = request.bearer_auth(token);
-        }
-        read(request).await
-    }
-
-    /// What the provider offers; asked again if it is old, or if `renew` is set and it was not asked just now.
+    /// What the provider offers; asked again if it is old, or if `renew` is set and it was not asked just now. A provider
+    /// that does not answer delays nobody whose token has a known key.
     async fn offer(&self, renew: bool) -> Result<Offer, String> {
-        let mut known = self.offer.lock().await;
-        let mut last_try = self.last_try.lock().await;
-        let is_fresh = |offer: &&Offer| offer.read.elapsed() < FRESH;
-        let asked_just_now = last_try.is_some_and(|at| at.elapsed() < ASK_AGAIN);
-        match known.as_ref() {
-            Some(offer) if asked_just_now || (!renew && is_fresh(&offer)) => return Ok(offer.clone()),
-            None if asked_just_now => {
-                return Err("the identity provider did not answer; try again".to_owned());
-            }
-            _ => {}
-        }
-        *last_try = Some(Instant::now());
-        let read = self.discover().await;
-        match (read, known.as_ref()) {
-            (Ok(offer), _) => {
-                *known = Some(offer.clone());
+        let source = self.known.lock().source(renew);
+        match source {
+            Source::Known(offer) => Ok(offer),
+            Source::Old(offer) => {
+                drop(self.ask());
                 Ok(offer)
             }
-            // The last keys still tell which tokens are good.
-            (Err(_), Some(offer)) if !renew => Ok(offer.clone()),
-            (Err(why), _) => Err(why),
+            Source::Ask => self.ask().await.map_err(|_| "the request was aborted".to_owned())?,
+            Source::Wait => {
+                drop(self.asking.lock().await);
+                let known = self.known.lock().offer.clone();
+                known.ok_or_else(|| "the identity provider did not answer; try again".to_owned())
+            }
         }
     }
 
-    async fn discover(&self) -> Result<Offer, String> {
-        let issuer = &self.config.issuer;
-        let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
-        let offer = self.get(&url, None).await?;
-        let field = |name: &str| offer[name].as_str().unwrap_or_default().to_owned();
-        // Otherwise a provider could speak for another one.
-        if field("issuer") != *issuer {
-            return Err(format!("the identity provider calls itself {:?}, not {issuer:?}", field("issuer")));
-        }
-        let types = offer["response_types_supported"].as_array();
-        if types.is_some_and(|types| !types.iter().any(|kind| kind == "code")) {
-            return Err("the identity provider does not offer the code flow".to_owned());
-        }
-        let methods = offer["token_endpoint_auth_methods_supported"].as_array();
-        let keys = self.get(&field("jwks_uri"), None).await?;
-        Ok(Offer {
-            authorization: field("authorization_endpoint"),
-            token: field("token_endpoint"),
-            takes_basic: methods
-                .is_none_or(|methods| methods.iter().any(|name| name == "client_secret_basic")),
-            keys: Arc::new(token::keys(&keys)),
-            read: Instant::now(),
+    /// Asks the provider in a task of its own: it ends also if the caller goes away.
+    fn ask(&self) -> tokio::task::JoinHandle<Result<Offer, String>> {
+        let (client, issuer) = (self.client.clone(), self.config.issuer.clone());
+        let (known, asking) = (Arc::clone(&self.known), Arc::clone(&self.asking).try_lock_owned());
+        tokio::spawn(async move {
+            let _asking = asking;
+            let offer = discover(&client, &issuer).await?;
+            known.lock().offer = Some(offer.clone());
+            Ok(offer)
         })
     }
 
@@ -179,13 +190,44 @@ impl Provider {
 
     /// The groups of a user, where the provider tells them only on request.
     pub(super) async fn groups(&self, url: &str, access: &str, subject: &str) -> Result<Vec<String>, String> {
-        let info = self.get(url, Some(access)).await?;
+        let info = get(&self.client, url, Some(access)).await?;
         if info["sub"].as_str() != Some(subject) {
             return Err("the identity provider answered about another user".to_owned());
         }
         let groups = info["groups"].as_array().into_iter().flatten();
         Ok(groups.filter_map(|group| group.as_str().map(str::to_owned)).collect())
     }
+}
+
+async fn get(client: &Client, url: &str, token: Option<&str>) -> Result<Value, String> {
+    let mut request = client.get(url).header("accept", "application/json");
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    read(request).await
+}
+
+async fn discover(client: &Client, issuer: &str) -> Result<Offer, String> {
+    let url = format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'));
+    let offer = get(client, &url, None).await?;
+    let field = |name: &str| offer[name].as_str().unwrap_or_default().to_owned();
+    // Otherwise a provider could speak for another one.
+    if field("issuer") != issuer {
+        return Err(format!("the identity provider calls itself {:?}, not {issuer:?}", field("issuer")));
+    }
+    let types = offer["response_types_supported"].as_array();
+    if types.is_some_and(|types| !types.iter().any(|kind| kind == "code")) {
+        return Err("the identity provider does not offer the code flow".to_owned());
+    }
+    let methods = offer["token_endpoint_auth_methods_supported"].as_array();
+    let keys = get(client, &field("jwks_uri"), None).await?;
+    Ok(Offer {
+        authorization: field("authorization_endpoint"),
+        token: field("token_endpoint"),
+        takes_basic: methods.is_none_or(|methods| methods.iter().any(|name| name == "client_secret_basic")),
+        keys: Arc::new(token::keys(&keys)),
+        fresh_until: Instant::now() + FRESH,
+    })
 }
 
 /// The answer of a request as JSON. Errors name the address, never what was sent.
@@ -213,4 +255,49 @@ fn pem_blocks(text: &str) -> Vec<String> {
     const END: &str = "-----END CERTIFICATE-----";
     let blocks = text.split_inclusive(END).filter(|block| block.contains("-----BEGIN CERTIFICATE-----"));
     blocks.map(|block| block.trim().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn offer(fresh: Duration) -> Offer {
+        Offer {
+            authorization: String::new(),
+            token: String::new(),
+            takes_basic: true,
+            keys: Arc::default(),
+            fresh_until: Instant::now() + fresh,
+        }
+    }
+
+    #[test]
+    fn only_who_has_no_known_key_waits_for_the_provider() {
+        let mut known = Known::default();
+        assert!(matches!(known.source(false), Source::Ask));
+        assert!(matches!(known.source(false), Source::Wait), "one caller asks");
+        let mut known = Known { offer: Some(offer(FRESH)), last_try: None };
+        assert!(matches!(known.source(false), Source::Known(_)));
+        assert!(matches!(known.source(true), Source::Ask));
+        assert!(matches!(known.source(true), Source::Known(_)), "asked just now");
+        let mut known = Known { offer: Some(offer(Duration::ZERO)), last_try: None };
+        assert!(matches!(known.source(false), Source::Old(_)), "the old keys count meanwhile");
+        assert!(matches!(known.source(false), Source::Known(_)), "others do not wait either");
+    }
+
+    #[tokio::test]
+    async fn old_keys_are_served_while_the_provider_is_away() {
+        // A server that accepts and never answers.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let written = format!("name: x\nissuer: {issuer}\nclientID: plumb\n");
+        let settings = BTreeMap::from([("oidc.config".to_owned(), written)]);
+        let config = OidcConfig::read(&settings, &BTreeMap::new()).unwrap().unwrap();
+        let provider = Provider::new(config).unwrap();
+        provider.known.lock().offer = Some(offer(Duration::ZERO));
+        let found = tokio::time::timeout(Duration::from_secs(5), provider.offer(false)).await;
+        assert!(found.is_ok_and(|offer| offer.is_ok()));
+    }
 }
