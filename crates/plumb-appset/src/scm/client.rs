@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plumb_core::source::RepoAddress;
 use plumb_crd::application_set::{BasicAuth, BearerToken, ConfigMapKeyRef, SecretRef};
 use serde_json::Value as Json;
 
@@ -218,6 +219,7 @@ fn next_page(header: &str) -> Option<&str> {
 pub(super) fn secret(
     facts: &dyn ScmFacts,
     rules: &ScmRules,
+    api: &str,
     reference: Option<&SecretRef>,
 ) -> Result<Option<String>, ScmError> {
     let Some(SecretRef { secret_name, key }) = reference else { return Ok(None) };
@@ -228,6 +230,11 @@ pub(super) fn secret(
     if is_of_control_plane(secret_name, &secret) {
         return Err(ScmError::Failed(format!(
             "secret {namespace}/{secret_name} belongs to Argo CD or plumb; a token of an SCM provider has to be in a Secret of its own"
+        )));
+    }
+    if let Some(why) = other_use(api, &secret) {
+        return Err(ScmError::Failed(format!(
+            "secret {namespace}/{secret_name} {why}; a token of an SCM provider has to be in a Secret of its own"
         )));
     }
     if rules.strict_tokens && secret.labels.get(CREDENTIALS_LABEL).map(String::as_str) != Some("scm-creds") {
@@ -248,6 +255,35 @@ fn is_of_control_plane(name: &str, secret: &SetSecret) -> bool {
         || secret.labels.keys().any(|label| label.starts_with("plumb.dev/"))
 }
 
+/// Why a Secret is for something else than a token for this API, if so. The login of a repository may be used for the API of
+/// the same server; without an address, the API is the provider's own.
+fn other_use(api: &str, secret: &SetSecret) -> Option<&'static str> {
+    let has = |key: &str| secret.data.contains_key(key);
+    if has("tls.key") {
+        return Some("holds the key of a certificate");
+    }
+    if has(".dockerconfigjson") || has(".dockercfg") {
+        return Some("holds logins of registries");
+    }
+    if has("token") && has("ca.crt") && has("namespace") {
+        return Some("holds the token of a service account");
+    }
+    let label = secret.labels.get(CREDENTIALS_LABEL).map(String::as_str).unwrap_or_default();
+    let is_repository = ["repository", "repository-write", "repo-creds", "repo-write-creds"].contains(&label);
+    let url = secret.data.get("url").map(String::as_str).unwrap_or_default();
+    if !is_repository || api.is_empty() || is_same_server(api, url) {
+        return None;
+    }
+    Some("is for a repository of another server")
+}
+
+/// True if both addresses are of one server. The API of some providers is on a host of its own below the same name.
+fn is_same_server(api: &str, url: &str) -> bool {
+    let host = |address: &str| RepoAddress::parse(address).ok().map(|address| address.host().to_owned());
+    let (Some(api), Some(url)) = (host(api), host(url)) else { return false };
+    api == url || api.strip_prefix("api.") == Some(url.as_str())
+}
+
 /// The certificates of authorities in a `ConfigMap` of the set's namespace.
 pub(super) fn authorities(
     facts: &dyn ScmFacts,
@@ -265,16 +301,17 @@ pub(super) fn authorities(
 pub(super) fn bitbucket_login(
     facts: &dyn ScmFacts,
     rules: &ScmRules,
+    api: &str,
     basic: Option<&BasicAuth>,
     bearer: Option<&BearerToken>,
 ) -> Result<Vec<(String, String)>, ScmError> {
     let header = |value: String| vec![("Authorization".to_owned(), value)];
-    let token = secret(facts, rules, bearer.map(|bearer| &bearer.token_ref));
+    let token = secret(facts, rules, api, bearer.map(|bearer| &bearer.token_ref));
     if let Some(token) = token.map_err(|error| error.during("error fetching Secret Bearer token"))? {
         return Ok(header(format!("Bearer {token}")));
     }
     let Some(basic) = basic else { return Ok(Vec::new()) };
-    let password = secret(facts, rules, Some(&basic.password_ref));
+    let password = secret(facts, rules, api, Some(&basic.password_ref));
     let password = password.map_err(|error| error.during("error fetching Secret token"))?.unwrap_or_default();
     Ok(header(basic_login(&basic.username, &password)))
 }
@@ -335,6 +372,30 @@ mod tests {
     #[test]
     fn texts_are_escaped_as_one_segment() {
         assert_eq!(escape("release/1.x ü"), "release%2F1.x%20%C3%BC");
+    }
+
+    #[test]
+    fn a_secret_for_something_else_is_no_token() {
+        let secret = |label: &str, data: &[(&str, &str)]| SetSecret {
+            labels: [(CREDENTIALS_LABEL.to_owned(), label.to_owned())].into(),
+            data: data.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        };
+        let check = |api: &str, label: &str, data: &[(&str, &str)], expected: bool| {
+            assert_eq!(other_use(api, &secret(label, data)).is_some(), expected, "{api} {label} {data:?}");
+        };
+        let of_git = [("url", "https://git.example.com/org"), ("password", "p")];
+        for label in ["repository", "repo-creds"] {
+            check("https://evil.example.com/api/v3", label, &of_git, true);
+            check("https://git.example.com:8443/api/v3", label, &of_git, false);
+            check("https://api.git.example.com", label, &of_git, false);
+            check("https://git.example.com.evil.com", label, &of_git, true);
+            check("https://git.example.com", label, &[("password", "p")], true);
+            check("", label, &of_git, false);
+        }
+        check("https://evil.example.com", "scm-creds", &[("token", "t")], false);
+        check("https://evil.example.com", "", &[("tls.crt", "c"), ("tls.key", "k")], true);
+        check("https://evil.example.com", "", &[(".dockerconfigjson", "{}")], true);
+        check("https://evil.example.com", "", &[("token", "t"), ("ca.crt", "c"), ("namespace", "n")], true);
     }
 
     #[test]

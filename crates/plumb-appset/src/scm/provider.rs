@@ -37,10 +37,11 @@ fn permitted(rules: &ScmRules, api: &str) -> Result<(), ScmError> {
 fn token(
     facts: &dyn ScmFacts,
     rules: &ScmRules,
+    api: &str,
     name: &str,
     reference: Option<&SecretRef>,
 ) -> Result<Option<String>, ScmError> {
-    secret(facts, rules, reference).map_err(|error| error.during(&format!("error fetching {name}")))
+    secret(facts, rules, api, reference).map_err(|error| error.during(&format!("error fetching {name}")))
 }
 
 /// Which certificates of a provider are accepted.
@@ -78,7 +79,8 @@ fn found_repositories(
     if let Some(generator) = &generator.github {
         permitted(rules, &generator.api)?;
         let (base, token) = if generator.app_secret_name.is_empty() {
-            let token = token(facts, rules, "Github token", generator.token_ref.as_ref()).map_err(asking)?;
+            let token = token(facts, rules, &generator.api, "Github token", generator.token_ref.as_ref())
+                .map_err(asking)?;
             (github::base(&generator.api), token)
         } else {
             let (name, owner) = (&generator.app_secret_name, &generator.organization);
@@ -90,14 +92,14 @@ fn found_repositories(
     if let Some(generator) = &generator.gitlab {
         permitted(rules, &generator.api)?;
         let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref())?;
-        let token = token(facts, rules, "Gitlab token", generator.token_ref.as_ref())?;
+        let token = token(facts, rules, &generator.api, "Gitlab token", generator.token_ref.as_ref())?;
         let base = gitlab::base(&generator.api);
         let client = Client::new(facts, &base, gitlab::headers(token), trust);
         return find(&Gitlab { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.gitea {
         permitted(rules, &generator.api)?;
-        let token = token(facts, rules, "Gitea token", generator.token_ref.as_ref())?;
+        let token = token(facts, rules, &generator.api, "Gitea token", generator.token_ref.as_ref())?;
         let base = gitea::base(&generator.api);
         let client = Client::new(facts, &base, gitea::headers(token), insecure(generator.insecure));
         return find(&Gitea { client, generator, protocol }, filters).map_err(listing);
@@ -106,14 +108,20 @@ fn found_repositories(
         permitted(rules, &generator.api)?;
         let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref())?;
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
-        let headers = bitbucket_login(facts, rules, basic, bearer)?;
+        let headers = bitbucket_login(facts, rules, &generator.api, basic, bearer)?;
         let base = bitbucket_server::base(&generator.api);
         let client = Client::new(facts, &base, headers, trust);
         return find(&BitbucketServer { client, generator, protocol }, filters).map_err(listing);
     }
     if let Some(generator) = &generator.azure_dev_ops {
         permitted(rules, &generator.api)?;
-        let token = token(facts, rules, "Azure Devops access token", generator.access_token_ref.as_ref())?;
+        let token = token(
+            facts,
+            rules,
+            &generator.api,
+            "Azure Devops access token",
+            generator.access_token_ref.as_ref(),
+        )?;
         let base = azure::base(&generator.api, &generator.organization);
         let client = Client::new(facts, &base, azure::headers(token), Trust::default());
         return find(&Azure { client, generator }, filters).map_err(listing);
@@ -121,7 +129,7 @@ fn found_repositories(
     if let Some(generator) = &generator.bitbucket {
         permitted(rules, "")?;
         let password =
-            token(facts, rules, "Bitbucket cloud appPassword", generator.app_password_ref.as_ref());
+            token(facts, rules, "", "Bitbucket cloud appPassword", generator.app_password_ref.as_ref());
         let login = basic_login(&generator.user, &password?.unwrap_or_default());
         let base = bitbucket::base("");
         let client = Client::new(facts, &base, vec![("Authorization".to_owned(), login)], Trust::default());
@@ -169,12 +177,13 @@ fn found_pull_requests(
 ) -> Result<Vec<PullRequest>, ScmError> {
     permitted(rules, "").map_err(selecting)?;
     let permitted = |api: &str| permitted(rules, api).map_err(selecting);
-    let token =
-        |reference: Option<&SecretRef>| token(facts, rules, "Secret token", reference).map_err(selecting);
+    let token = |api: &str, reference: Option<&SecretRef>| {
+        token(facts, rules, api, "Secret token", reference).map_err(selecting)
+    };
     if let Some(generator) = &generator.github {
         permitted(&generator.api)?;
         let (base, token) = if generator.app_secret_name.is_empty() {
-            (github::base(&generator.api), token(generator.token_ref.as_ref())?)
+            (github::base(&generator.api), token(&generator.api, generator.token_ref.as_ref())?)
         } else {
             let (name, owner) = (&generator.app_secret_name, &generator.owner);
             github::app_login(facts, &generator.api, name, owner).map_err(selecting)?
@@ -185,13 +194,13 @@ fn found_pull_requests(
     if let Some(generator) = &generator.gitlab {
         permitted(&generator.api)?;
         let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(selecting)?;
-        let headers = gitlab::headers(token(generator.token_ref.as_ref())?);
+        let headers = gitlab::headers(token(&generator.api, generator.token_ref.as_ref())?);
         let client = Client::new(facts, &gitlab::base(&generator.api), headers, trust);
         return gitlab::pull_requests(&client, generator).map_err(listing);
     }
     if let Some(generator) = &generator.gitea {
         permitted(&generator.api)?;
-        let headers = gitea::headers(token(generator.token_ref.as_ref())?);
+        let headers = gitea::headers(token(&generator.api, generator.token_ref.as_ref())?);
         let client = Client::new(facts, &gitea::base(&generator.api), headers, insecure(generator.insecure));
         return gitea::pull_requests(&client, generator).map_err(listing);
     }
@@ -199,21 +208,21 @@ fn found_pull_requests(
         permitted(&generator.api)?;
         let trust = trust(facts, generator.insecure, generator.ca_ref.as_ref()).map_err(selecting)?;
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
-        let headers = bitbucket_login(facts, rules, basic, bearer).map_err(selecting)?;
+        let headers = bitbucket_login(facts, rules, &generator.api, basic, bearer).map_err(selecting)?;
         let client = Client::new(facts, &bitbucket_server::base(&generator.api), headers, trust);
         return bitbucket_server::pull_requests(&client, generator).map_err(listing);
     }
     if let Some(generator) = &generator.bitbucket {
         permitted(&generator.api)?;
         let (basic, bearer) = (generator.basic_auth.as_ref(), generator.bearer_token.as_ref());
-        let headers = bitbucket_login(facts, rules, basic, bearer).map_err(selecting)?;
+        let headers = bitbucket_login(facts, rules, &generator.api, basic, bearer).map_err(selecting)?;
         let base = bitbucket::base(&generator.api);
         let client = Client::new(facts, &base, headers, Trust::default());
         return bitbucket::pull_requests(&client, &base, generator).map_err(listing);
     }
     if let Some(generator) = &generator.azuredevops {
         permitted(&generator.api)?;
-        let headers = azure::headers(token(generator.token_ref.as_ref())?);
+        let headers = azure::headers(token(&generator.api, generator.token_ref.as_ref())?);
         let client = Client::new(
             facts,
             &azure::base(&generator.api, &generator.organization),

@@ -144,6 +144,13 @@ impl Known {
         repo_url: &str,
         revision: &str,
     ) -> Result<&Arc<Commit>, Unanswered> {
+        // Without a project, the repositories of all projects are open.
+        if project.is_none() && self.scm_rules.needs_list {
+            return Err(Unanswered::Failed(
+                "an ApplicationSet of another namespace reads Git only with a fixed project in its template"
+                    .to_owned(),
+            ));
+        }
         let question = GitQuestion {
             project: project.map(str::to_owned),
             repo_url: repo_url.to_owned(),
@@ -242,5 +249,23 @@ impl ScmFacts for Known {
 
     fn http(&self, call: &HttpCall) -> Result<ScmAnswer, Unanswered> {
         self.answer(&self.http, call, || Question::Http(call.clone())).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_another_namespace_reads_git_only_for_a_project() {
+        let ask = |needs_list: bool, project: Option<&str>| {
+            let known =
+                Known { scm_rules: ScmRules { needs_list, ..ScmRules::default() }, ..Known::default() };
+            let answer = known.git(project, "https://git.example.com/x", "HEAD").err();
+            (answer.is_some_and(|why| why == Unanswered::NotYet), known.open.borrow().len())
+        };
+        assert_eq!(ask(true, None), (false, 0), "nothing is fetched");
+        assert_eq!(ask(true, Some("team")), (true, 1));
+        assert_eq!(ask(false, None), (true, 1), "in the namespace of the control plane, as in Argo CD");
     }
 }

@@ -1,5 +1,6 @@
 //! Gathers what the generators of a set ask for, until they ask for nothing more.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,7 @@ pub(crate) async fn generate_set(
     let settings = engine.config.settings();
     let mut known = Known {
         clusters: engine.set_signals.clusters(),
-        projects: engine.config.project_names(),
+        projects: projects_for(engine, &set.metadata.namespace),
         namespace: set.metadata.namespace.clone(),
         scm_rules: ScmRules {
             enabled: settings.app_sets.scm_providers,
@@ -86,6 +87,20 @@ pub(crate) async fn generate_set(
     let set = Arc::clone(set);
     let followed = tokio::task::spawn_blocking(move || follows(&set, &known, &options)).await;
     Asked { generated, follows: followed.unwrap_or_default(), clusters }
+}
+
+/// The projects that a set of this namespace may use: those that permit the Applications of the namespace.
+fn projects_for(engine: &Engine, namespace: &str) -> BTreeSet<String> {
+    let mut names = engine.config.project_names();
+    let home = engine.options.namespace.as_str();
+    if namespace != home {
+        let permits = |name: &String| {
+            let project = engine.config.project(name);
+            project.is_ok_and(|project| project.permits_app_namespace(namespace, home))
+        };
+        names.retain(permits);
+    }
+    names
 }
 
 /// Answers the questions of one round, several at a time. `bytes` counts what all rounds read.
