@@ -41,5 +41,5 @@ pub use api::{Api, ApiOptions};
 pub use body::AnswerBody;
 pub use local::LocalApi;
 pub use page::PageMode;
-pub use token_fuzzing::accepts_token;
+pub use token_fuzzing::{accepts_token, check_signed_claims};
 pub use transport::Transport;
