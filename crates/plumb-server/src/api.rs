@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt as _};
-use http::{HeaderMap, HeaderValue, Method as Verb, Request, Response, StatusCode, header};
+use http::{HeaderMap, Method as Verb, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, query_pairs};
 use plumb_core::peers::{Peer, PeerShares};
@@ -35,7 +35,7 @@ use crate::session::{Identity, Sessions, prepare};
 use crate::set_feed::SetFeed;
 use crate::state::State;
 use crate::stream_guard::{CHECK_STREAMS, Message, guarded};
-use crate::transport::Transport;
+use crate::transport::{Transport, secure};
 use crate::write_log::WriteLog;
 
 /// When the preparation of a new installation is tried again, first and at the latest.
@@ -102,6 +102,18 @@ struct Asked {
     is_counted: AtomicBool,
     /// A token for the client to go on with.
     renewed: parking_lot::Mutex<Option<String>>,
+}
+
+impl Asked {
+    fn new(headers: HeaderMap, peer: IpAddr) -> Self {
+        Self {
+            headers,
+            peer,
+            is_passed: false,
+            is_counted: AtomicBool::default(),
+            renewed: parking_lot::Mutex::default(),
+        }
+    }
 }
 
 impl Api {
@@ -208,13 +220,7 @@ impl Api {
     /// Answers a request. `path` is the one below the root path.
     pub async fn answer(&self, peer: IpAddr, path: &str, request: Request<Incoming>) -> Response<AnswerBody> {
         let (head, body) = request.into_parts();
-        let mut asked = Asked {
-            headers: head.headers,
-            peer,
-            is_passed: false,
-            is_counted: AtomicBool::default(),
-            renewed: parking_lot::Mutex::default(),
-        };
+        let mut asked = Asked::new(head.headers, peer);
         self.recognise(&mut asked, head.uri.path());
         let peer = Peer::of(asked.peer);
         let kind =
@@ -265,18 +271,26 @@ impl Api {
             let query = head.uri.query().unwrap_or_default();
             self.answer_rest(&head.method, path, query, asked, body).await
         };
-        let mut answer = match self.answers.take(peer, answer.body().size()) {
-            Ok(share) => answer.map(|body| body.paced(share)),
-            Err(_) => {
-                let full = Status::unavailable("too many answers wait to be read; try again in a second");
-                match dialect {
-                    Some(dialect) => doors::grpc_error(dialect, &full),
-                    None => doors::rest_error(&full),
-                }
-            }
-        };
+        let mut answer = self.held(peer, dialect, answer);
         secure(answer.headers_mut(), self.options.transport);
         answer
+    }
+
+    /// An answer waits in memory until its client has read it, so all answers share a bounded room.
+    fn held(
+        &self,
+        peer: Peer,
+        dialect: Option<Dialect>,
+        answer: Response<AnswerBody>,
+    ) -> Response<AnswerBody> {
+        if let Ok(share) = self.answers.take(peer, answer.body().size()) {
+            return answer.map(|body| body.paced(share));
+        }
+        let full = Status::unavailable("too many answers wait to be read; try again in a second");
+        match dialect {
+            Some(dialect) => doors::grpc_error(dialect, &full),
+            None => doors::rest_error(&full),
+        }
     }
 
     /// Notes the client of a request that another replica passed on.
@@ -345,6 +359,18 @@ impl Api {
         }
     }
 
+    async fn answer_logout(&self, asked: &Asked) -> Response<AnswerBody> {
+        if let Err(status) = self.shared.state.ready().await {
+            return doors::rest_error(&status);
+        }
+        // A logout writes: it must not be free for those who have a token.
+        if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
+            return doors::text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+        }
+        let url = self.shared.state.setting("url");
+        doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await
+    }
+
     async fn answer_rest(
         &self,
         verb: &Verb,
@@ -354,15 +380,7 @@ impl Api {
         body: Incoming,
     ) -> Response<AnswerBody> {
         if path == "/auth/logout" {
-            if let Err(status) = self.shared.state.ready().await {
-                return doors::rest_error(&status);
-            }
-            // A logout writes: it must not be free for those who have a token.
-            if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
-                return doors::text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
-            }
-            let url = self.shared.state.setting("url");
-            return doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await;
+            return self.answer_logout(&asked).await;
         }
         if *verb == Verb::GET && ["/auth/login", "/auth/callback", BADGE].contains(&path) {
             return self.answer_stranger(path, query, &asked).await;
@@ -382,7 +400,7 @@ impl Api {
             Err(NoRoute::Verb) => return doors::text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"),
         };
         let value = |name: header::HeaderName| asked.headers.get(name).and_then(|value| value.to_str().ok());
-        if may_be_a_form(verb, &asked.headers) {
+        if doors::may_be_a_form(verb, &asked.headers) {
             return doors::text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Invalid content type");
         }
         let as_events = value(header::ACCEPT).is_some_and(|accept| accept.contains("text/event-stream"));
@@ -552,12 +570,6 @@ async fn run(handler: &Handler, call: &Arc<Call>) -> Result<Answer, Status> {
     Err(Status::new(Code::Internal, "the permission was not checked"))
 }
 
-/// A form of another site can send other types than this one without asking the browser's user.
-fn may_be_a_form(verb: &Verb, headers: &HeaderMap) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    *verb != Verb::GET && *verb != Verb::HEAD && content_type != Some("application/json")
-}
-
 /// A stream that ends when the right to it does: it lives longer than the right may.
 fn while_permitted(call: Arc<Call>, headers: HeaderMap, messages: mpsc::Receiver<Message>) -> Answer {
     let still = move || {
@@ -583,19 +595,5 @@ fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
             Ok(())
         }
         Access::On(resource, action, object) => call.require(resource, action, &object(&call.request)),
-    }
-}
-
-/// The headers of every answer.
-fn secure(headers: &mut HeaderMap, transport: Transport) {
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    // The page has a policy of its own.
-    headers
-        .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"));
-    if transport == Transport::Tls {
-        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
     }
 }

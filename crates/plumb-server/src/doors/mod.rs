@@ -14,5 +14,5 @@ pub(crate) use grpc::{
     Dialect, answer as answer_grpc, error as grpc_error, messages, unimplemented, uploaded,
 };
 pub(crate) use logout::answer as answer_logout;
-pub(crate) use rest::{answer as answer_rest, error as rest_error, text};
+pub(crate) use rest::{answer as answer_rest, error as rest_error, may_be_a_form, text};
 pub(crate) use sso::{begin as begin_sso, end as end_sso};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method as Verb, Response, StatusCode, header};
 use http_body::Frame;
 use plumb_api::{Method, SelectedFields, Status};
 use serde_json::{Value, json};
@@ -24,6 +24,12 @@ fn with(status: StatusCode, content_type: &'static str, body: AnswerBody) -> Res
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
+}
+
+/// A form of another site can send other types than this one without asking the browser's user.
+pub(crate) fn may_be_a_form(verb: &Verb, headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    *verb != Verb::GET && *verb != Verb::HEAD && content_type != Some("application/json")
 }
 
 /// A line of text.
