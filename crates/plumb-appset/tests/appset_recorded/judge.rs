@@ -76,7 +76,8 @@ pub(crate) fn judge(case: &Value) -> Judged {
 fn digest(difference: &str) -> String {
     use sha2::Digest as _;
     let bytes = sha2::Sha256::digest(difference.as_bytes());
-    bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    let number = bytes.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    format!("{number:016x}")
 }
 
 pub(crate) fn settings(input: &Value) -> Settings {
