@@ -1,4 +1,4 @@
-//! Requests to the pods of a Service, through the API server: users who can reach no pod can reach these.
+//! Requests to pods and to the pods of a Service, through the API server: users who can reach no pod can reach these.
 
 use bytes::Bytes;
 use http::Method;
@@ -31,6 +31,18 @@ impl ClusterClient {
         Ok(self.call(call).await?.body)
     }
 
+    /// Reads a path that a pod serves over HTTP. `path` has no leading slash.
+    pub async fn read_from_pod(
+        &self,
+        namespace: &str,
+        pod: &str,
+        port: u16,
+        path: &str,
+    ) -> Result<Bytes, ApiError> {
+        let call = Call::new(Method::GET, pod_path(namespace, pod, port, path)?).accepting("*/*");
+        Ok(self.call(call).await?.body)
+    }
+
     /// Sends JSON to a Service that answers a question with it. Nothing in the cluster changes.
     pub async fn ask_service(&self, port: &ServicePort, path: &str, body: &Value) -> Result<Bytes, ApiError> {
         let call = Call::new(Method::POST, port.path(path)?).accepting("*/*");
@@ -44,6 +56,16 @@ impl ServicePort {
         let proxy = services().object_path(Some(&self.namespace), &id, Some("proxy"))?;
         Ok(format!("{proxy}/{path}"))
     }
+}
+
+fn pod_path(namespace: &str, pod: &str, port: u16, path: &str) -> Result<String, ApiError> {
+    let pods = Resource {
+        gvk: GroupVersionKind::from_api_version("v1", "Pod"),
+        plural: "pods".to_owned(),
+        namespaced: true,
+    };
+    let proxy = pods.object_path(Some(namespace), &format!("{pod}:{port}"), Some("proxy"))?;
+    Ok(format!("{proxy}/{path}"))
 }
 
 /// The name of the first port; a port without a name has a number.
@@ -92,6 +114,8 @@ mod tests {
         };
         let path = "/api/v1/namespaces/kube-system/services/http:sealed:http/proxy/v1/cert.pem";
         assert_eq!(port("sealed").path("v1/cert.pem").unwrap(), path);
+        let path = "/api/v1/namespaces/argocd/pods/..%2Fa:8082/proxy/readyz";
+        assert_eq!(pod_path("argocd", "../a", 8082, "readyz").unwrap(), path);
         let path = "/api/v1/namespaces/kube-system/services/http:..%2F..:http/proxy/v1/cert.pem";
         assert_eq!(port("../..").path("v1/cert.pem").unwrap(), path);
     }

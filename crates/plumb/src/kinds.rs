@@ -5,12 +5,13 @@ use plumb_crd::{AppProject, Application, DriftReport};
 use plumb_kube::Resource;
 
 /// Group version, kind, plural, and whether its objects live in namespaces.
-const KNOWN: [(&str, &str, &str, bool); 16] = [
+const KNOWN: [(&str, &str, &str, bool); 17] = [
     (Application::API_VERSION, Application::KIND, "applications", true),
     (Application::API_VERSION, "ApplicationSet", "applicationsets", true),
     (AppProject::API_VERSION, AppProject::KIND, "appprojects", true),
     (DriftReport::API_VERSION, DriftReport::KIND, "driftreports", true),
     ("v1", "ConfigMap", "configmaps", true),
+    ("v1", "Event", "events", true),
     ("v1", "Namespace", "namespaces", false),
     ("v1", "Pod", "pods", true),
     ("v1", "Secret", "secrets", true),
