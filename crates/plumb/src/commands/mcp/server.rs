@@ -40,7 +40,9 @@ impl Server {
         let outcome = async {
             let _place = self.places.acquire().await.map_err(std::io::Error::other)?;
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(words).args(&self.connection);
+            // Some commands would go through the server of a login, others through the kubeconfig: two clusters in one
+            // conversation.
+            command.args(words).args(&self.connection).arg("--core");
             command.stdin(Stdio::null()).kill_on_drop(true).output().await
         };
         match outcome.await {

@@ -14,15 +14,13 @@ struct Talk {
 
 impl Talk {
     fn start(words: &[&str]) -> Result<Self> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .arg("mcp")
-            .args(words)
-            // A cluster that nobody can reach: what a tool says about it is an answer like any other.
-            .args(["--kubeconfig", "/nonexistent/kubeconfig"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
+        // A cluster that nobody can reach: what a tool says about it is an answer like any other.
+        let cluster = ["--kubeconfig", "/nonexistent/kubeconfig"];
+        Self::begin(Command::new(env!("CARGO_BIN_EXE_plumb")).arg("mcp").args(words).args(cluster))
+    }
+
+    fn begin(command: &mut Command) -> Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let input = child.stdin.take().context("stdin")?;
         let output = BufReader::new(child.stdout.take().context("stdout")?);
         let mut talk = Self { child, input, output };
@@ -94,5 +92,25 @@ fn writes_are_offered_only_where_the_user_allows_them() -> Result<()> {
     let mut talk = Talk::start(&["--allow-writes"])?;
     let list = talk.ask("tools/list", &json!({}))?;
     assert_eq!(names(&list).last(), Some(&"sync"));
+    talk.end()
+}
+
+/// `list_apps` can go through a server, `doctor` cannot: after a login they must not show two clusters.
+#[test]
+fn all_tools_ask_the_cluster_of_the_kubeconfig() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let login = "contexts:\n- {name: far, server: 'argocd.invalid:443', user: far}\ncurrent-context: far\n\
+                 servers:\n- {server: 'argocd.invalid:443'}\nusers:\n- {name: far, auth-token: x}\n";
+    std::fs::write(directory.path().join("config"), login)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command
+        .arg("mcp")
+        .env("ARGOCD_CONFIG_DIR", directory.path())
+        .env("KUBECONFIG", "/nonexistent/kubeconfig");
+    let mut talk = Talk::begin(&mut command)?;
+    for tool in ["list_apps", "doctor"] {
+        let answer = talk.call(tool, &json!({}))?.to_string();
+        assert!(answer.contains("/nonexistent/kubeconfig") && !answer.contains("argocd.invalid"), "{answer}");
+    }
     talk.end()
 }
