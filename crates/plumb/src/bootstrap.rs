@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::context::{Context, gate};
 use crate::error::CommandError;
 
+/// The field manager of what `plumb install` applies.
+pub(crate) const INSTALL_MANAGER: &str = "plumb-install";
+
 /// Applies what a laptop needs: CRDs, the namespace and the default project. Existing objects are not changed, except
 /// plumb's own CRDs, which are updated.
 pub(crate) async fn apply_for_laptop(context: &Context) -> Result<(), CommandError> {
@@ -78,7 +81,7 @@ pub(crate) async fn apply_all(
 ) -> Result<(), CommandError> {
     let gate = gate(client);
     let options = ApplyOptions {
-        field_manager: "plumb-install".to_owned(),
+        field_manager: INSTALL_MANAGER.to_owned(),
         force: true,
         field_validation: FieldValidation::Strict,
         subresource: None,

@@ -15,11 +15,11 @@ pub fn alert_groups() -> Value {
         ),
         alert(
             "PlumbAppOutOfSync",
-            "sum by (name, project) (argocd_app_info{sync_status=\"OutOfSync\"}) > 0",
+            "sum by (namespace, name, project) (argocd_app_info{sync_status=\"OutOfSync\"}) > 0",
             "1h",
             "warning",
-            "{{ $labels.name }} differs from Git for more than an hour",
-            "`plumb drift {{ $labels.name }}` shows the differences, their authors and how to end them.",
+            "{{ $labels.namespace }}/{{ $labels.name }} differs from Git for more than an hour",
+            "`plumb drift {{ $labels.namespace }}/{{ $labels.name }}` shows the differences, their authors and how to end them.",
         ),
         alert(
             "PlumbTugOfWar",
@@ -35,7 +35,7 @@ pub fn alert_groups() -> Value {
             "5m",
             "critical",
             "plumb cannot reach the cluster {{ $labels.server }}",
-            "Its apps are not compared. `plumb cluster get` and the log of the leader have the error.",
+            "Its apps are not compared. `plumb cluster list` and the log of the leader have the error.",
         ),
         alert(
             "PlumbRendersFail",
@@ -46,12 +46,20 @@ pub fn alert_groups() -> Value {
             "`plumb app list` shows the apps with a ComparisonError; `plumb app get NAME` shows the error.",
         ),
         alert(
+            "PlumbAppUnknown",
+            "sum by (namespace, name, project) (argocd_app_info{sync_status=\"Unknown\"}) > 0",
+            "15m",
+            "warning",
+            "{{ $labels.namespace }}/{{ $labels.name }} cannot be compared with Git",
+            "`plumb app get {{ $labels.namespace }}/{{ $labels.name }}` shows the condition that says why.",
+        ),
+        alert(
             "PlumbAppStuck",
-            "sum by (name, project) (argocd_app_info{health_status=~\"Degraded|Progressing\"}) > 0",
+            "sum by (namespace, name, project) (argocd_app_info{health_status=~\"Degraded|Progressing\"}) > 0",
             "1h",
             "warning",
-            "{{ $labels.name }} is not healthy for more than an hour",
-            "`plumb unmask --app {{ $labels.name }}` shows why, and what changed before it began.",
+            "{{ $labels.namespace }}/{{ $labels.name }} is not healthy for more than an hour",
+            "`plumb unmask --app {{ $labels.namespace }}/{{ $labels.name }}` shows why, and what changed before it began.",
         ),
     ]}])
 }

@@ -47,9 +47,11 @@ fn http_route(options: &InstallOptions, gateway: &Gateway) -> Value {
     })
 }
 
-fn is_empty(value: &Value) -> bool {
+/// True for a value that is left out.
+pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
+        Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
         _ => false,

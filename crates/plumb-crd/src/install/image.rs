@@ -82,23 +82,23 @@ mod tests {
     #[test]
     fn an_image_names_its_registry_and_one_version() {
         let digest = format!("@sha256:{}", "0a".repeat(32));
-        for good in ["ghcr.io/o/plumb:1.2", "registry:5000/plumb:1", "localhost/plumb:dev"] {
+        for good in ["registry.example.com/o/plumb:1.2", "registry:5000/plumb:1", "localhost/plumb:dev"] {
             assert_eq!(good.parse::<ImageReference>().map(|image| image.to_string()), Ok(good.to_owned()));
             assert!(format!("{good}{digest}").parse::<ImageReference>().is_ok());
         }
-        assert!(format!("ghcr.io/o/plumb{digest}").parse::<ImageReference>().is_ok());
+        assert!(format!("registry.example.com/o/plumb{digest}").parse::<ImageReference>().is_ok());
         assert!(
-            format!("ghcr.io/o/plumb:latest{digest}").parse::<ImageReference>().is_ok(),
+            format!("registry.example.com/o/plumb:latest{digest}").parse::<ImageReference>().is_ok(),
             "the digest decides"
         );
         for (bad, why) in [
             ("plumb:1", NotAnImage::NoRegistry),
             ("library/plumb:1", NotAnImage::NoRegistry),
-            ("ghcr.io/o/plumb", NotAnImage::NoVersion),
-            ("ghcr.io/o/plumb:latest", NotAnImage::NoVersion),
-            ("ghcr.io/o/plumb:", NotAnImage::Malformed),
-            ("ghcr.io/o/plumb:1\n", NotAnImage::Malformed),
-            ("ghcr.io/o/plumb@sha256:12", NotAnImage::Malformed),
+            ("registry.example.com/o/plumb", NotAnImage::NoVersion),
+            ("registry.example.com/o/plumb:latest", NotAnImage::NoVersion),
+            ("registry.example.com/o/plumb:", NotAnImage::Malformed),
+            ("registry.example.com/o/plumb:1\n", NotAnImage::Malformed),
+            ("registry.example.com/o/plumb@sha256:12", NotAnImage::Malformed),
             ("", NotAnImage::Malformed),
         ] {
             assert_eq!(bad.parse::<ImageReference>(), Err(why), "{bad}");

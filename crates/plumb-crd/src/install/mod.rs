@@ -9,6 +9,7 @@ mod objects;
 mod options;
 mod rbac;
 mod settings;
+mod shapes;
 mod values;
 
 pub use alerts::alert_groups;
@@ -18,5 +19,6 @@ pub use objects::{
     HOME, METRICS_PORT, NAME, STATE_CONFIG_MAP, WEB_PORT, default_project, had_default_project, install,
     namespace, state_config_map,
 };
-pub use options::{Gateway, Ingress, InstallOptions, Profile, PullPolicy, ServiceMonitor};
+pub use options::{Gateway, Ingress, InstallOptions, PodOptions, Profile, PullPolicy, ServiceMonitor};
+pub use shapes::values_schema;
 pub use values::{ValuesError, read_values};

@@ -22,7 +22,8 @@ pub(super) fn monitoring(options: &InstallOptions) -> Vec<Value> {
                 "labels": with(labels(), &monitor.labels),
             },
             "spec": {
-                "endpoints": [{"port": "metrics", "interval": monitor.interval}],
+                // Without it, the namespace of plumb's pod replaces that of an app.
+                "endpoints": [{"port": "metrics", "interval": monitor.interval, "honorLabels": true}],
                 "namespaceSelector": {"matchNames": [options.namespace]},
                 "selector": {"matchLabels": with(selector(), &json!({METRICS_LABEL: METRICS_PORT.to_string()}))},
             },

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::exposure::exposure;
+use super::exposure::{exposure, is_empty};
 use super::monitoring::{METRICS_LABEL, METRICS_SERVICE, monitoring};
 use super::network::network_policy;
-use super::options::InstallOptions;
+use super::options::{InstallOptions, PodOptions};
 use super::rbac::rbac;
 use super::settings::settings;
 use crate::crds;
@@ -127,7 +127,7 @@ fn disruption_budget(options: &InstallOptions) -> Value {
 }
 
 fn deployment(options: &InstallOptions) -> Value {
-    json!({
+    let mut deployment = json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": NAME, "namespace": options.namespace, "labels": labels()},
@@ -162,7 +162,33 @@ fn deployment(options: &InstallOptions) -> Value {
                 },
             },
         },
-    })
+    });
+    add_pod_options(&mut deployment["spec"]["template"], &options.pods);
+    deployment
+}
+
+/// What the cluster asks of pods. What is not given has no field.
+fn add_pod_options(template: &mut Value, pods: &PodOptions) {
+    if let (Some(own), Some(more)) = (template["metadata"]["labels"].as_object_mut(), pods.labels.as_object())
+    {
+        for (key, value) in more {
+            // plumb's own select the pods.
+            own.entry(key).or_insert_with(|| value.clone());
+        }
+    }
+    let priority_class = json!(pods.priority_class);
+    for (part, field, value) in [
+        ("metadata", "annotations", &pods.annotations),
+        ("spec", "imagePullSecrets", &pods.image_pull_secrets),
+        ("spec", "nodeSelector", &pods.node_selector),
+        ("spec", "tolerations", &pods.tolerations),
+        ("spec", "affinity", &pods.affinity),
+        ("spec", "priorityClassName", &priority_class),
+    ] {
+        if !is_empty(value) {
+            template[part][field] = value.clone();
+        }
+    }
 }
 
 fn container(options: &InstallOptions) -> Value {
@@ -273,6 +299,27 @@ mod tests {
         assert_eq!(container["image"], "example.com/plumb:1");
         assert_eq!(container["args"], json!(["run", "--namespace", "gitops"]));
         assert_eq!(deployment["spec"]["replicas"], 3);
+    }
+
+    #[test]
+    fn what_the_cluster_asks_of_pods_is_there_and_plumbs_labels_stay() {
+        let pods = PodOptions {
+            image_pull_secrets: json!([{"name": "registry"}]),
+            node_selector: json!({"disk": "ssd"}),
+            labels: json!({"app.kubernetes.io/name": "other", "team": "a"}),
+            account_annotations: json!({"a.example/role": "b"}),
+            ..PodOptions::default()
+        };
+        let objects = install(&InstallOptions { pods, ..InstallOptions::default() });
+        let of_kind = |kind: &str| objects.iter().find(|object| object["kind"] == kind).expect("there");
+        let template = &of_kind("Deployment")["spec"]["template"];
+        assert_eq!(template["spec"]["imagePullSecrets"], json!([{"name": "registry"}]));
+        assert_eq!(template["spec"]["nodeSelector"], json!({"disk": "ssd"}));
+        assert_eq!(template["spec"].get("tolerations"), None);
+        let labels =
+            json!({"app.kubernetes.io/name": "plumb", "app.kubernetes.io/part-of": "plumb", "team": "a"});
+        assert_eq!(template["metadata"]["labels"], labels);
+        assert_eq!(of_kind("ServiceAccount")["metadata"]["annotations"]["a.example/role"], "b");
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub struct InstallOptions {
     pub argocd_crds: bool,
     /// `resources` of the container.
     pub resources: Value,
+    /// What the cluster asks of pods.
+    pub pods: PodOptions,
     /// More arguments of `plumb run`.
     pub extra_args: Vec<String>,
     /// More variables of the container, as a Deployment has them.
@@ -49,6 +51,27 @@ pub struct InstallOptions {
     /// Settings, in the shape of `configs` of Argo CD's chart: `cm`, `params`, `rbac`, `ssh`, `tls`, `gpg`,
     /// `repositories` and `credentialTemplates`.
     pub configs: Value,
+}
+
+/// What a cluster asks of pods: where they run, how they get their image, and what others read about them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodOptions {
+    /// `imagePullSecrets`: for a registry that asks for a login.
+    pub image_pull_secrets: Value,
+    /// `nodeSelector`.
+    pub node_selector: Value,
+    /// `tolerations`.
+    pub tolerations: Value,
+    /// `affinity`.
+    pub affinity: Value,
+    /// `priorityClassName`; empty: the cluster's default.
+    pub priority_class: String,
+    /// Annotations of the pods.
+    pub annotations: Value,
+    /// Labels of the pods besides plumb's own.
+    pub labels: Value,
+    /// Annotations of the service account.
+    pub account_annotations: Value,
 }
 
 /// What a `ServiceMonitor` says besides plumb's port.
@@ -100,6 +123,7 @@ impl Default for InstallOptions {
             crds: true,
             argocd_crds: true,
             resources: json!({"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}),
+            pods: PodOptions::default(),
             extra_args: Vec::new(),
             extra_env: Vec::new(),
             service_monitor: None,

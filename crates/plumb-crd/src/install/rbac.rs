@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::exposure::is_empty;
 use super::objects::{NAME, labels};
 use super::options::{InstallOptions, Profile};
 
@@ -24,11 +25,14 @@ const URLS: [&str; 10] = [
 
 /// The service account with its roles and bindings.
 pub(super) fn rbac(options: &InstallOptions) -> Vec<Value> {
-    let account = json!({
+    let mut account = json!({
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {"name": NAME, "namespace": options.namespace, "labels": labels()},
     });
+    if !is_empty(&options.pods.account_annotations) {
+        account["metadata"]["annotations"] = options.pods.account_annotations.clone();
+    }
     let mut objects = vec![account];
     match options.profile {
         // plumb applies any object that Git contains, so it needs all permissions: to create a role, a client needs

@@ -19,19 +19,18 @@ const SECRETS: [(&str, &str, &str); 2] = [
     ("/credentialTemplates", "argocd-repo-creds-", "repo-creds"),
 ];
 /// Keys of Argo CD's chart that are not settings.
-const NOT_SETTINGS: [&str; 3] = ["create", "annotations", "extraHosts"];
+const NOT_SETTINGS: [&str; 2] = ["create", "annotations"];
 
 pub(super) fn settings(options: &InstallOptions) -> Vec<Value> {
     let mut objects = Vec::new();
     for (place, name) in CONFIG_MAPS {
         let mut data = texts(options.configs.pointer(place));
-        if place == "/cm" && options.profile == Profile::Strict {
+        if place == "/cm" && options.profile == Profile::Strict && !is_others(options.configs.get("cm")) {
             // Every sync acts as the service account that the project names for the destination.
             data.insert("application.sync.impersonation.enabled".to_owned(), json!("true"));
         }
-        // The one key whose name in the chart is not its name in the ConfigMap.
-        if let Some(hosts) = data.remove("knownHosts").filter(|_| place == "/ssh") {
-            data.insert("ssh_known_hosts".to_owned(), hosts);
+        if place == "/ssh" {
+            data = known_hosts(&data);
         }
         if !data.is_empty() {
             objects.push(json!({
@@ -57,17 +56,33 @@ pub(super) fn settings(options: &InstallOptions) -> Vec<Value> {
     objects
 }
 
+/// The one key whose name in the chart is not its name in the `ConfigMap`; two values become one.
+fn known_hosts(part: &Map<String, Value>) -> Map<String, Value> {
+    let hosts: Vec<&str> = ["knownHosts", "extraHosts"]
+        .iter()
+        .filter_map(|key| part.get(*key)?.as_str())
+        .map(|hosts| hosts.strip_suffix('\n').unwrap_or(hosts))
+        .filter(|hosts| !hosts.is_empty())
+        .collect();
+    let data = (!hosts.is_empty()).then(|| ("ssh_known_hosts".to_owned(), json!(hosts.join("\n") + "\n")));
+    data.into_iter().collect()
+}
+
 /// Labels as Argo CD gives them.
 fn labels(name: &str) -> Value {
     json!({"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "argocd"})
 }
 
+/// True for a part that another release creates.
+fn is_others(part: Option<&Value>) -> bool {
+    part.is_some_and(|part| part["create"] == json!(false))
+}
+
 /// The settings of a part, as the text that a `ConfigMap` has. A part that is not to be created has none.
 fn texts(part: Option<&Value>) -> Map<String, Value> {
-    let Some(part) = part.and_then(Value::as_object) else { return Map::new() };
-    if part.get("create") == Some(&json!(false)) {
+    let Some(part) = part.filter(|part| !is_others(Some(part))).and_then(Value::as_object) else {
         return Map::new();
-    }
+    };
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::image::{ImageReference, NotAnImage};
+use super::objects::labels;
 use super::options::{Gateway, Ingress, InstallOptions, Profile, PullPolicy, ServiceMonitor};
+use super::shapes::unknown_key;
 
 /// Why the values of a chart cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,23 +20,6 @@ pub enum ValuesError {
     #[error("`image` cannot be used: {0}")]
     Image(NotAnImage),
 }
-
-/// All values, and what each may contain. `*`: any key.
-const KEYS: &[(&str, &[&str])] = &[
-    ("configs", &["cm", "params", "rbac", "ssh", "tls", "gpg", "repositories", "credentialTemplates"]),
-    ("crds", &["install", "argocd"]),
-    ("extraArgs", &[]),
-    ("extraEnv", &[]),
-    ("gateway", &["enabled", "host", "name", "namespace"]),
-    ("image", &["repository", "tag", "digest", "pullPolicy"]),
-    ("ingress", &["enabled", "host", "className", "annotations", "tls"]),
-    ("networkPolicy", &["enabled", "webFrom", "metricsFrom"]),
-    ("prometheusRule", &["enabled", "labels"]),
-    ("rbac", &["profile", "impersonateIn"]),
-    ("replicas", &[]),
-    ("resources", &["*"]),
-    ("serviceMonitor", &["enabled", "interval", "labels"]),
-];
 
 /// Changes the options as the values say. What they do not name stays.
 pub fn read_values(values: &Value, mut options: InstallOptions) -> Result<InstallOptions, ValuesError> {
@@ -86,8 +71,44 @@ pub fn read_values(values: &Value, mut options: InstallOptions) -> Result<Instal
     if let Some(configs) = at.get("/configs") {
         options.configs = merged(&options.configs, configs);
     }
+    pods(&at, &mut options)?;
     optional_objects(&at, &mut options)?;
     Ok(options)
+}
+
+/// What the cluster asks of pods.
+fn pods(at: &Reader<'_>, options: &mut InstallOptions) -> Result<(), ValuesError> {
+    let pods = &mut options.pods;
+    for (place, list) in
+        [("/imagePullSecrets", &mut pods.image_pull_secrets), ("/tolerations", &mut pods.tolerations)]
+    {
+        if let Some(value) = at.get(place) {
+            *list = Some(value.clone()).filter(Value::is_array).ok_or_else(|| wrong(place, "a list"))?;
+        }
+    }
+    for (place, map) in [
+        ("/nodeSelector", &mut pods.node_selector),
+        ("/affinity", &mut pods.affinity),
+        ("/podAnnotations", &mut pods.annotations),
+        ("/podLabels", &mut pods.labels),
+        ("/serviceAccount/annotations", &mut pods.account_annotations),
+    ] {
+        if let Some(value) = at.get(place) {
+            *map = Some(value.clone()).filter(Value::is_object).ok_or_else(|| wrong(place, "a map"))?;
+        }
+    }
+    let own = labels();
+    let taken = pods.labels.as_object().into_iter().flatten().any(|(key, _)| own.get(key).is_some());
+    if taken {
+        return Err(wrong(
+            "/podLabels",
+            "labels other than plumb's own (`app.kubernetes.io/name`, `…/part-of`)",
+        ));
+    }
+    if let Some(name) = at.text("/priorityClassName")? {
+        name.clone_into(&mut pods.priority_class);
+    }
+    Ok(())
 }
 
 /// Objects that are there only if they are enabled.
@@ -152,19 +173,11 @@ fn merged(before: &Value, after: &Value) -> Value {
 }
 
 fn check_keys(values: &Value) -> Result<(), ValuesError> {
-    let Some(map) = values.as_object() else {
-        return if values.is_null() { Ok(()) } else { Err(wrong("", "a map")) };
-    };
-    for (key, value) in map {
-        let (_, known) =
-            KEYS.iter().find(|(name, _)| name == key).ok_or_else(|| ValuesError::Unknown(key.clone()))?;
-        for part in value.as_object().into_iter().flat_map(serde_json::Map::keys) {
-            if !known.contains(&"*") && !known.contains(&part.as_str()) {
-                return Err(ValuesError::Unknown(format!("{key}.{part}")));
-            }
-        }
+    match unknown_key(values) {
+        Some(key) => Err(ValuesError::Unknown(key)),
+        None if values.is_object() || values.is_null() => Ok(()),
+        None => Err(wrong("", "a map")),
     }
-    Ok(())
 }
 
 struct Reader<'a> {
@@ -222,6 +235,10 @@ mod tests {
             (json!({"image": {"name": "x"}}), "`image.name` is not a value of the chart"),
             (json!({"replicas": "3"}), "`replicas` must be a number"),
             (json!({"extraArgs": "x"}), "`extraArgs` must be a list of texts"),
+            (json!({"imagePullSecrets": "x"}), "`imagePullSecrets` must be a list"),
+            (json!({"nodeSelector": ["x"]}), "`nodeSelector` must be a map"),
+            (json!({"podLabels": {"app.kubernetes.io/name": "x"}}), "`podLabels` must be labels other than"),
+            (json!({"serviceAccount": {"name": "x"}}), "`serviceAccount.name` is not a value of the chart"),
             (json!({"rbac": {"profile": "none"}}), "`rbac.profile` must be standard or strict"),
             (json!({"image": {"repository": "plumb"}}), "`image` cannot be used: it names no registry"),
             (json!([]), "`` must be a map"),

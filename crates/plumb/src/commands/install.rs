@@ -1,13 +1,14 @@
 //! `plumb install`
 
-use plumb_core::object::ObjectKey;
+use plumb_core::object::{Manifest, ObjectKey};
 use plumb_core::yaml::{Limits, parse_first};
 use plumb_crd::install::{
     self, Gateway, Ingress, InstallOptions, Profile, PullPolicy, ServiceMonitor, read_values,
 };
+use plumb_kube::ClusterClient;
 use serde_json::{Value, json};
 
-use crate::bootstrap::{apply_all, make_default_project};
+use crate::bootstrap::{INSTALL_MANAGER, apply_all, make_default_project};
 use crate::context::Context;
 use crate::edit::file::read_text;
 use crate::error::CommandError;
@@ -16,7 +17,8 @@ use crate::exit::ExitCode;
 /// Print (or apply) the objects that plumb needs in a cluster.
 ///
 /// CRDs, namespace, permissions, the Deployment and the project `default`, as YAML. `plumb install --apply` applies them
-/// in the right order, does not change an existing project, and does not recreate one that was deleted.
+/// in the right order, does not change an existing project, and does not recreate one that was deleted. A namespace that
+/// exists, and definitions that Argo CD brought, stay as they are.
 ///
 /// kubectl cannot apply a CRD and an object of its kind in one call, so leave the project out the first time: plumb
 /// creates it when it starts.
@@ -65,6 +67,18 @@ pub(crate) struct Args {
     /// Requests and limits of the container, such as `requests.cpu=500m`. Can be repeated.
     #[arg(long, value_name = "NAME=QUANTITY")]
     resources: Vec<String>,
+    /// Secret with the login at the image's registry. Can be repeated.
+    #[arg(long, value_name = "NAME")]
+    image_pull_secret: Vec<String>,
+    /// A label of the nodes that pods run on. Can be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    node_selector: Vec<String>,
+    /// Priority class of the pods.
+    #[arg(long, value_name = "NAME")]
+    priority_class: Option<String>,
+    /// Annotation of the service account, such as a cloud's role. Can be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    service_account_annotation: Vec<String>,
     /// Leave the `NetworkPolicy` out.
     #[arg(long)]
     without_network_policy: bool,
@@ -127,15 +141,64 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             "note: plumb may impersonate no service account yet: give the namespaces of the apps with --impersonate-in",
         );
     }
+    if options.profile == Profile::Strict && options.configs["cm"]["create"] == json!(false) {
+        context.out.note(
+            "note: set `application.sync.impersonation.enabled: \"true\"` in the argocd-cm that you have: without it syncs \
+             act as plumb, which may not write",
+        );
+    }
     if !args.apply {
         context.out.print(plumb_crd::yaml::to_yaml_documents(&objects).trim_end());
         return Ok(ExitCode::Success);
     }
     let client = context.client_of_all_kinds().await?;
+    let objects = without_others(context, &client, objects).await?;
     let report = |key: &ObjectKey| context.out.note(&format!("{key} applied"));
     apply_all(&client, &objects, report).await?;
     make_default_project(&client, context.namespace(), report).await?;
     Ok(ExitCode::Success)
+}
+
+/// Leaves out what is there and is somebody else's: the namespace, whose labels decide which pods may run there, and
+/// definitions that Argo CD brought.
+async fn without_others(
+    context: &Context,
+    client: &ClusterClient,
+    objects: Vec<Value>,
+) -> Result<Vec<Value>, CommandError> {
+    let mut wanted = Vec::new();
+    for object in objects {
+        let key = Manifest::new(object.clone()).ok().and_then(|manifest| manifest.key());
+        let found = match key.filter(|_| may_be_others(&object)) {
+            Some(key) => {
+                let found = client.get(&key).await;
+                found
+                    .map_err(|error| CommandError::api(format!("read {key}"), error))?
+                    .map(|found| (key, found))
+            }
+            None => None,
+        };
+        match found {
+            Some((key, found)) if !is_ours(found.value()) => {
+                context.out.note(&format!("{key} is there already: left as it is"));
+            }
+            _ => wanted.push(object),
+        }
+    }
+    Ok(wanted)
+}
+
+fn may_be_others(object: &Value) -> bool {
+    object["kind"] == "Namespace"
+        || (object["kind"] == "CustomResourceDefinition" && object["spec"]["group"] == "argoproj.io")
+}
+
+/// True for a definition that an earlier `plumb install` applied. A namespace is never changed again: what else runs there
+/// may need other labels.
+fn is_ours(found: &Value) -> bool {
+    let managers = found["metadata"]["managedFields"].as_array().into_iter().flatten();
+    found["kind"] == "CustomResourceDefinition"
+        && managers.into_iter().any(|entry| entry["manager"] == INSTALL_MANAGER)
 }
 
 fn options(context: &Context, args: &Args) -> Result<InstallOptions, CommandError> {
@@ -183,6 +246,7 @@ fn options(context: &Context, args: &Args) -> Result<InstallOptions, CommandErro
     options.network_policy &= !args.without_network_policy;
     options.argocd_crds &= !args.without_argocd_crds;
     more_objects(args, &mut options)?;
+    pods(args, &mut options)?;
     for text in &args.resources {
         set_at(&mut options.resources, text, &["requests", "limits"], "--resources")?;
     }
@@ -190,6 +254,29 @@ fn options(context: &Context, args: &Args) -> Result<InstallOptions, CommandErro
         set_at(&mut options.configs, text, &["cm", "params", "rbac"], "--set-config")?;
     }
     Ok(options)
+}
+
+/// What the cluster asks of pods.
+fn pods(args: &Args, options: &mut InstallOptions) -> Result<(), CommandError> {
+    let pods = &mut options.pods;
+    if !args.image_pull_secret.is_empty() {
+        pods.image_pull_secrets = args.image_pull_secret.iter().map(|name| json!({"name": name})).collect();
+    }
+    for (flag, texts, map) in [
+        ("--node-selector", &args.node_selector, &mut pods.node_selector),
+        ("--service-account-annotation", &args.service_account_annotation, &mut pods.account_annotations),
+    ] {
+        for text in texts {
+            let (key, value) = text
+                .split_once('=')
+                .ok_or_else(|| CommandError::usage(format!("`{flag} {text}` is not KEY=VALUE")))?;
+            map[key] = json!(value);
+        }
+    }
+    if let Some(name) = &args.priority_class {
+        pods.priority_class.clone_from(name);
+    }
+    Ok(())
 }
 
 /// Monitoring, and the way in from outside of the cluster.
@@ -231,4 +318,27 @@ fn set_at(map: &mut Value, text: &str, parts: &[&str], flag: &str) -> Result<(),
     }
     map[part][key] = json!(value);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_brought_is_left() {
+        let managed = |kind: &str, manager: &str| json!({"kind": kind, "metadata": {"managedFields": [{"manager": manager}]}});
+        assert!(is_ours(&managed("CustomResourceDefinition", INSTALL_MANAGER)));
+        assert!(!is_ours(&managed("CustomResourceDefinition", "argocd-controller")));
+        assert!(!is_ours(&managed("Namespace", INSTALL_MANAGER)));
+        let kinds = |objects: &[Value]| {
+            let names = objects.iter().filter(|object| may_be_others(object));
+            names
+                .map(|object| object["metadata"]["name"].as_str().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            kinds(&install::install(&InstallOptions::default())),
+            ["applications.argoproj.io", "appprojects.argoproj.io", "applicationsets.argoproj.io", "argocd"]
+        );
+    }
 }

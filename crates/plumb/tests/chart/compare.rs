@@ -16,6 +16,7 @@ const VALUES: &[(&str, &str)] = &[
         "{rbac: {profile: strict, impersonateIn: [team-a, team-b]}, replicas: 1, networkPolicy: {webFrom: [ingress], \
           metricsFrom: []}, crds: {argocd: false}, configs: {cm: {create: false}}}",
     ),
+    ("strict without settings", "{rbac: {profile: strict, impersonateIn: [team-a]}}"),
     (
         "monitored",
         "{serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}, prometheusRule: {enabled: \
@@ -37,6 +38,16 @@ const VALUES: &[(&str, &str)] = &[
           \"sha256:0000000000000000000000000000000000000000000000000000000000000000\"}, extraArgs: [--workers, \"8\"], \
           extraEnv: [{name: HTTPS_PROXY, value: \"http://proxy:3128\"}], resources: {limits: {memory: 4Gi, cpu: \"2\"}}}",
     ),
+    (
+        "what the cluster asks of pods",
+        "{imagePullSecrets: [{name: registry}], nodeSelector: {disk: ssd}, tolerations: [{key: a, operator: Exists}], \
+          affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: \
+          [{key: a, operator: Exists}]}]}}}, priorityClassName: high, podAnnotations: {a.example/b: \"true\"}, podLabels: \
+          {team: a}, serviceAccount: {annotations: {a.example/role: c}}}",
+    ),
+    ("more known hosts", "{configs: {ssh: {knownHosts: \"a\\n\", extraHosts: \"b\\nc\\n\"}}}"),
+    ("only more known hosts", "{configs: {ssh: {extraHosts: \"b\"}}}"),
+    ("known hosts of another release", "{configs: {ssh: {create: false, knownHosts: \"a\\n\"}}}"),
     (
         "settings as argo-helm has them",
         "{configs: {cm: {create: true, timeout.reconciliation: 60s, admin.enabled: false, statusbadge.enabled: true, \
@@ -128,6 +139,30 @@ fn the_chart_is_valid_and_makes_the_objects_of_plumb_install() -> Result<()> {
         ours.remove("\"Namespace\" /gitops");
         assert_same(name, &ours, &theirs);
         ensure!(theirs.len() >= 9, "{name}");
+    }
+    Ok(())
+}
+
+/// Values that `plumb install --values` refuses, Helm refuses as well, by the schema.
+#[test]
+fn helm_refuses_what_plumb_install_refuses() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for values in [
+        "{replica: 3}",
+        "{replicas: \"3\"}",
+        "{image: {name: x}}",
+        "{image: {tag: 1.2}}",
+        "{rbac: {profile: none}}",
+        "{crds: {argocd: \"false\"}}",
+        "{imagePullSecrets: registry}",
+    ] {
+        let file = folder.path().join("values.yaml");
+        std::fs::write(&file, values)?;
+        let file = file.display().to_string();
+        let by_helm = helm(&["template", "plumb", "charts/plumb", "--values", &file], folder.path());
+        ensure!(by_helm.is_err_and(|error| error.to_string().contains("schema")), "Helm takes {values}");
+        let plumb = output(Command::new(env!("CARGO_BIN_EXE_plumb")).args(["install", "--values", &file]));
+        ensure!(plumb.is_err(), "plumb takes {values}");
     }
     Ok(())
 }

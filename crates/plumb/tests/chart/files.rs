@@ -11,6 +11,8 @@ fn the_templates_are_generated_from_the_objects() {
     expect_file![format!("{folder}/templates/plumb.yaml")].assert_eq(&template::objects());
     expect_file![format!("{folder}/templates/settings.yaml")].assert_eq(template::SETTINGS);
     expect_file![format!("{folder}/templates/crds.yaml")].assert_eq(template::CRDS);
+    let schema = format!("{:#}\n", plumb_crd::install::values_schema());
+    expect_file![format!("{folder}/values.schema.json")].assert_eq(&schema);
     expect_file![format!("{folder}/templates/NOTES.txt")].assert_eq(template::NOTES);
     for mut crd in plumb_crd::crds() {
         // Helm would delete every Application with the definition of its kind.

@@ -1,6 +1,6 @@
 //! Makes templates of Helm from objects: stand-ins in the objects become expressions.
 
-use plumb_crd::install::{self, Gateway, Ingress, InstallOptions, Profile, ServiceMonitor};
+use plumb_crd::install::{self, Gateway, Ingress, InstallOptions, PodOptions, Profile, ServiceMonitor};
 use plumb_crd::yaml::to_yaml;
 use serde_json::{Value, json};
 
@@ -33,6 +33,14 @@ const STANDS: &[Stand] = &[
     Stand::Word("stand-in-gateway-place", "{{ .Values.gateway.namespace }}"),
     Stand::Word("stand-in-impersonated", "{{ $namespace }}"),
     Stand::Value("stand-in-resources", ".Values.resources"),
+    Stand::Optional("stand-in-node-selector", ".Values.nodeSelector"),
+    Stand::Optional("stand-in-tolerations", ".Values.tolerations"),
+    Stand::Optional("stand-in-affinity", ".Values.affinity"),
+    Stand::Optional("stand-in-priority-class", ".Values.priorityClassName"),
+    Stand::Optional("stand-in-pod-annotations", ".Values.podAnnotations"),
+    Stand::Optional("stand-in-account-annotations", ".Values.serviceAccount.annotations"),
+    Stand::Optional("stand-in-pull-secrets", ".Values.imagePullSecrets"),
+    Stand::More("stand-in-pod-labels", ".Values.podLabels"),
     Stand::Optional("stand-in-ingress-class", ".Values.ingress.className"),
     Stand::Optional("stand-in-ingress-tls", ".Values.ingress.tls"),
     Stand::Optional("stand-in-ingress-annotations", ".Values.ingress.annotations"),
@@ -57,6 +65,16 @@ fn stand_ins() -> InstallOptions {
         web_from: list("stand-in-web-from"),
         metrics_from: list("stand-in-metrics-from"),
         resources: json!("stand-in-resources"),
+        pods: PodOptions {
+            image_pull_secrets: json!("stand-in-pull-secrets"),
+            node_selector: json!("stand-in-node-selector"),
+            tolerations: json!("stand-in-tolerations"),
+            affinity: json!("stand-in-affinity"),
+            priority_class: "stand-in-priority-class".to_owned(),
+            annotations: json!("stand-in-pod-annotations"),
+            labels: json!({"stand-in-pod-labels": ""}),
+            account_annotations: json!("stand-in-account-annotations"),
+        },
         extra_args: list("stand-in-args"),
         extra_env: vec![json!("stand-in-env")],
         service_monitor: Some(ServiceMonitor {
@@ -208,12 +226,15 @@ pub(crate) const CRDS: &str = r#"{{- /* Generated from `plumb install` by crates
 pub(crate) const SETTINGS: &str = r#"{{- /* Compared with `plumb install` by crates/plumb/tests/chart. */ -}}
 {{- $configs := .Values.configs }}
 {{- $cm := deepCopy ($configs.cm | default dict) }}
-{{- if eq .Values.rbac.profile "strict" }}
-{{- $cm = set (omit $cm "create") "application.sync.impersonation.enabled" "true" }}
+{{- if and (eq .Values.rbac.profile "strict") (ne ($cm.create | toString) "false") }}
+{{- $cm = set $cm "application.sync.impersonation.enabled" "true" }}
 {{- end }}
 {{- $ssh := dict }}
-{{- with ($configs.ssh | default dict).knownHosts }}
-{{- $ssh = dict "ssh_known_hosts" . }}
+{{- with $configs.ssh }}
+{{- $hosts := list (.knownHosts | default "" | trimSuffix "\n") (.extraHosts | default "" | trimSuffix "\n") | compact }}
+{{- if and $hosts (ne (.create | toString) "false") }}
+{{- $ssh = dict "ssh_known_hosts" (printf "%s\n" (join "\n" $hosts)) }}
+{{- end }}
 {{- end }}
 {{- $parts := dict
   "argocd-cm" $cm
@@ -223,7 +244,7 @@ pub(crate) const SETTINGS: &str = r#"{{- /* Compared with `plumb install` by cra
   "argocd-tls-certs-cm" ($configs.tls | default dict).certificates
   "argocd-gpg-keys-cm" ($configs.gpg | default dict).keys }}
 {{- range $name, $part := $parts }}
-{{- $data := omit ($part | default dict) "create" "annotations" "extraHosts" }}
+{{- $data := omit ($part | default dict) "create" "annotations" }}
 {{- if and $data (ne (($part | default dict).create | toString) "false") }}
 ---
 apiVersion: v1
