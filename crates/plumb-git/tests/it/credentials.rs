@@ -41,7 +41,7 @@ mod ssh {
     fn has_ssh() -> bool {
         let found = Path::new("/usr/bin/ssh").exists() && Path::new("/usr/bin/ssh-keygen").exists();
         if !found {
-            println!("skipped: ssh is not installed");
+            plumb_testkit::skipped("SSH", "ssh is not installed").unwrap();
         }
         found
     }

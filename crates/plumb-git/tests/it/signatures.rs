@@ -23,7 +23,7 @@ impl Signers {
         for person in people {
             let arguments = ["--passphrase", "", "--quick-gen-key", person, "ed25519", "sign", "never"];
             if !signers.gpg(&arguments).is_some_and(|(success, _)| success) {
-                println!("skipped: gpg is not installed");
+                plumb_testkit::skipped("GPG", "gpg is not installed").unwrap();
                 return None;
             }
         }

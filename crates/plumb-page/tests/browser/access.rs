@@ -20,11 +20,7 @@ const RUN: &str = "axe.run(document, {resultTypes: ['violations'], runOnly: ['wc
 fn script() -> Result<Option<String>> {
     match axe_core(Path::new(env!("CARGO_TARGET_TMPDIR"))) {
         Ok(script) => Ok(Some(script)),
-        Err(why) if std::env::var_os("PLUMB_REQUIRE_AXE").is_some() => Err(why),
-        Err(why) => {
-            println!("skipped: axe-core: {why:#}");
-            Ok(None)
-        }
+        Err(why) => plumb_testkit::skipped("AXE", &format!("axe-core: {why:#}")).map(|()| None),
     }
 }
 

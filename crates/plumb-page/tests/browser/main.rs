@@ -28,9 +28,7 @@ use server::Server;
 
 /// What cannot run here, in one line; an error if it must run.
 fn skipped(why: &str) -> Result<()> {
-    ensure!(std::env::var_os("PLUMB_REQUIRE_BROWSER").is_none(), "the page was not tested: {why}");
-    println!("skipped: {why}");
-    Ok(())
+    plumb_testkit::skipped("BROWSER", why)
 }
 
 /// One browser at a time: what one test does must not slow down what another one measures.

@@ -109,7 +109,7 @@ pub(crate) fn tools() -> Tools {
 pub(crate) fn has(program: &Path) -> bool {
     let found = program.components().count() > 1 && program.exists();
     if !found {
-        println!("skipped: {} is not installed", program.display());
+        plumb_testkit::skipped("TOOLS", &format!("{} is not installed", program.display())).unwrap();
     }
     found
 }

@@ -1,6 +1,5 @@
 //! Commands of argocd from runbooks.
 
-use std::io::Write as _;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -78,7 +77,7 @@ async fn commands_from_runbooks_work_word_for_word() -> Result<()> {
 /// The output of a shell pipe; `None` on a machine without jq.
 fn piped(bench: &Bench, line: &str) -> Result<Option<String>> {
     if Command::new("jq").arg("--version").output().is_err() {
-        writeln!(std::io::stdout(), "skipped: there is no jq")?;
+        plumb_testkit::skipped("JQ", "there is no jq")?;
         return Ok(None);
     }
     let kubectl = programs()?.kubectl.parent().context("kubectl lies in no folder")?;

@@ -1,6 +1,5 @@
 //! The output on a terminal, and without one.
 
-use std::io::Write as _;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -34,7 +33,7 @@ fn on_terminal(
     }
     command.env("TERM", "xterm").env("SHELL", "/bin/sh").envs(variables.iter().copied());
     let Ok(output) = command.stdin(std::process::Stdio::null()).output() else {
-        writeln!(std::io::stdout(), "skipped: there is no script")?;
+        plumb_testkit::skipped("SCRIPT", "there is no script")?;
         return Ok(None);
     };
     let code = output.status.code().context("a signal ended it")?;
