@@ -224,7 +224,7 @@ mod tests {
             ("ssh://git@github.com:22/org/repo", "git@github.com/org/repo"),
             ("ssh://git@github.com:2222/org/repo", "git@github.com:2222/org/repo"),
             ("https://user:pass@github.com/org/repo", "https://user:pass@github.com/org/repo"),
-            ("oci://ghcr.io/org/charts", "oci://ghcr.io/org/charts"),
+            ("oci://registry.example.com/org/charts", "oci://registry.example.com/org/charts"),
             ("registry.example.com:5000/charts", "registry.example.com:5000/charts"),
             ("*", "*"),
         ];

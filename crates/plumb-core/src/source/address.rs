@@ -355,7 +355,7 @@ mod tests {
             ("git@github.com:2222/org/repo", "github.com", 22, "git@github.com/2222/org/repo"),
             ("github.com:org/repo", "github.com", 22, "github.com:org/repo"),
             ("git@host:~/repo", "host", 22, "git@host/~/repo"),
-            ("oci://ghcr.io/org/charts", "ghcr.io", 443, "oci://ghcr.io/org/charts"),
+            ("oci://r.example.com/charts", "r.example.com", 443, "oci://r.example.com/charts"),
             (
                 "registry.example.com:5000/charts",
                 "registry.example.com",

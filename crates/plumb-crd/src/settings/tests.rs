@@ -304,8 +304,8 @@ fn repositories() {
     assert_eq!(repository.credentials.github_app.as_ref().map(|app| app.id), Some(7));
     assert!(!format!("{repository:?}").contains("hunter2"));
     let kind = |values: &[(&str, &str)]| Repository::read(&secret(values)).map(|repository| repository.kind);
-    assert_eq!(kind(&[("url", "oci://ghcr.io/org")]), Ok(RepositoryKind::Oci));
-    let helm = kind(&[("url", "ghcr.io/org"), ("type", "helm"), ("enableOCI", "true")]);
+    assert_eq!(kind(&[("url", "oci://registry.example.com/org")]), Ok(RepositoryKind::Oci));
+    let helm = kind(&[("url", "registry.example.com/org"), ("type", "helm"), ("enableOCI", "true")]);
     assert_eq!(helm, Ok(RepositoryKind::Helm { oci: true }));
     assert_eq!(kind(&[]), Err("url: missing".to_owned()));
     assert_eq!(
