@@ -452,7 +452,7 @@ mod tests {
         let mut set = known("", Ran::default());
         let mut after = |again: Again, regular: Option<u64>| {
             let again_after = regular.map(Duration::from_secs);
-            let next = set.again(&Ran { again, again_after, ..Ran::default() });
+            let next = set.again(&Ran { again_after, again, ..Ran::default() });
             next.map(|(after, polls)| (after.as_secs(), polls))
         };
         let waits: Vec<_> = (0..9).map(|_| after(Again::Later, None).map(|(after, _)| after)).collect();
