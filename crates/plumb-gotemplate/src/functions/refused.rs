@@ -1,5 +1,6 @@
 //! Functions that Sprig has and plumb refuses. They create private keys, certificates and salted hashes: a new one with
 //! each rendering would change the object each time, and one that stays the same could be guessed from the inputs.
+//! `derivePassword`, `decryptAES` and `buildCustomCert` always give the same value, but their keys would be in the set.
 
 use super::table::{Call, Row, Type};
 use crate::budget::Fault;
