@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use plumb_testkit::{PrivateCluster, objects};
+use plumb_testkit::{PrivateCluster, objects, programs};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -111,16 +111,21 @@ async fn orphans_go_one_at_a_time_and_come_back_by_either_copy() -> Result<()> {
     stage.plumb(&["undo", "restore", id])?;
     let back = stage.place.wait(&left, "is back", |_| true).await?;
     ensure!(back["data"] == json!({"mode": "fast"}), "{back}");
-    // … and one from its file, as `kubectl apply -f` does it.
+    // … and all of them from the directory.
     let mut files: Vec<_> =
         std::fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.sort();
     ensure!(files.len() == 5, "{files:?}");
-    let file = files.iter().find(|file| file.display().to_string().contains("-secret-"));
-    let text = std::fs::read_to_string(file.context("a dump of the Secret")?)?;
-    let documents = plumb_core::yaml::parse_documents(&text, &plumb_core::yaml::Limits::default())?;
-    let restored = &documents.first().context("a document")?.value;
-    stage.place.apply_as("kubectl", restored).await?;
+    let applied = std::process::Command::new(&programs()?.kubectl)
+        .arg("--kubeconfig")
+        .arg(stage.place.kubeconfig())
+        .args(["apply", "-f", &folder_text])
+        .output()?;
+    let said = format!("{applied:?}");
+    ensure!(applied.status.success(), "{said}");
+    for object in [&left, &role(), &binding(), &objects::service_account("bot")] {
+        ensure!(stage.place.get(object).await?.is_some(), "{object} is not back: {said}");
+    }
     let back = stage.place.wait(&secret, "is back", |_| true).await?;
     let password = back["data"]["password"].as_str().unwrap_or_default();
     ensure!(password == "aHVudGVyMg==", "{back}");
