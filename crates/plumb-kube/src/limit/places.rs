@@ -15,7 +15,8 @@ const MOST_OF_ONE: usize = 8;
 const MOST_OF_ALL: usize = 32;
 /// Most requests in flight to slow places if the server as a whole is slow.
 const MOST_OF_SLOW_SERVER: usize = 6;
-/// The server as a whole is slow if places of this many namespaces and this many resources are.
+/// The server as a whole is slow if places of this many namespaces and this many resources are, and reads among them: no
+/// admission webhook sees a read.
 const SERVER_WIDE: usize = 3;
 /// A place is quick again after this many quick answers in a row.
 const QUICK_ANSWERS: u32 = 4;
@@ -54,10 +55,12 @@ impl SlowPlaces {
 
     /// True if the server as a whole is slow, and not only some places.
     pub(super) fn is_server_wide(&self) -> bool {
+        let has_slow_read =
+            self.places.iter().any(|(place, known)| !place.is_write && known.n_quick < QUICK_ANSWERS);
         let used = self.places.iter().filter(|(_, known)| known.in_flight > 0);
         let (namespaces, resources): (BTreeSet<&str>, BTreeSet<&str>) =
             used.map(|(place, _)| (place.namespace.as_str(), place.resource.as_str())).unzip();
-        namespaces.len() >= SERVER_WIDE && resources.len() >= SERVER_WIDE
+        has_slow_read && namespaces.len() >= SERVER_WIDE && resources.len() >= SERVER_WIDE
     }
 
     /// Takes a slot for a request to a slow place, if there is one.
@@ -158,7 +161,14 @@ mod tests {
             let one = place(resource, &format!("team-{n}"));
             places.turn_slow(&one, now);
         }
+        assert!(!places.is_server_wide(), "a webhook may see all of these writes");
+        let read = Place { is_write: false, ..place("configmaps", "team-0") };
+        places.turn_slow(&read, now);
         assert!(places.is_server_wide());
-        assert_eq!(n_entered(&mut places, &place("configmaps", "team-0")), 2);
+        assert_eq!(n_entered(&mut places, &place("configmaps", "team-0")), 1);
+        for _ in 0..QUICK_ANSWERS {
+            places.leave(&read, QUICK, now);
+        }
+        assert!(!places.is_server_wide(), "reads are quick again");
     }
 }
