@@ -5,9 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
+use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::cluster::{AttachedCluster, Layout, attach_in};
+use crate::cluster::{AttachedCluster, Layout, attach_in, signal_part};
 use crate::shared::{SharedCluster, programs};
 
 /// A cluster of one test. Its address, keys and kubeconfig stay the same over every start. All functions block.
@@ -46,6 +47,27 @@ impl PrivateCluster {
         let running = attach_in(&Layout::from_environment()?, programs()?, &directory, Some(self.port))?;
         *self.running.lock() = Some(running);
         Ok(())
+    }
+
+    /// Stops one process of it in the middle of what it does, such as `kube-apiserver` or `etcd`. Its connections stay open.
+    pub fn freeze(&self, part: &str) -> Result<()> {
+        self.signal(part, Signal::STOP)
+    }
+
+    /// Lets a frozen process go on.
+    pub fn thaw(&self, part: &str) -> Result<()> {
+        self.signal(part, Signal::CONT)
+    }
+
+    /// Kills one process of it. The others end with it.
+    pub fn kill(&self, part: &str) -> Result<()> {
+        self.signal(part, Signal::KILL)?;
+        self.stop();
+        Ok(())
+    }
+
+    fn signal(&self, part: &str, signal: Signal) -> Result<()> {
+        signal_part(&self.directory.path().join("cluster"), part, signal)
     }
 
     /// Copies the data of etcd, while the cluster is stopped.

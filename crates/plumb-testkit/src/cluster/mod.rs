@@ -14,7 +14,7 @@ mod registry;
 mod start;
 
 pub use layout::Layout;
-pub use process::Process;
+pub use process::{Process, signal_part};
 pub use programs::{
     ClientProgram, Programs, SealedSecretsPrograms, external_secrets_definitions, kubeconform,
 };

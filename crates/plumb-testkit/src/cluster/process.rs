@@ -51,6 +51,13 @@ pub(super) fn signal(process: &Process, directory: &Path, signal: Signal) -> Res
     }
 }
 
+/// Sends a signal to the one process that is this part of the cluster.
+pub fn signal_part(directory: &Path, part: &str, what: Signal) -> Result<()> {
+    let processes = of_cluster(directory)?;
+    let process = processes.iter().find(|process| process.part == part);
+    signal(process.with_context(|| format!("the cluster has no {part}"))?, directory, what)
+}
+
 /// Waits until no process of the cluster is left, and returns those that outlast the limit.
 pub(super) fn wait_until_gone(directory: &Path, limit: Duration) -> Result<Vec<Process>> {
     let deadline = Instant::now() + limit;

@@ -180,6 +180,20 @@ async fn what_is_not_whole_deletes_nothing_and_says_why() -> Result<()> {
     let live = stage.until_sync(&app, "Unknown").await?;
     let message = live["status"]["conditions"][0]["message"].as_str().unwrap_or_default();
     assert!(message.contains("is not signed"), "{message}");
+
+    // The newer field takes precedence, and decides by repository.
+    let policy = |url: &str| {
+        json!({"git": {"policies": [
+            {"repos": [{"url": url}], "gpg": {"mode": "strict", "keys": ["0123456789ABCDEF"]}}]}})
+    };
+    project["spec"]["sourceIntegrity"] = policy("https://elsewhere.example.com/*");
+    stage.place.apply(&project).await?;
+    stage.until_sync(&app, "Synced").await?;
+    project["spec"]["sourceIntegrity"] = policy("*");
+    stage.place.apply(&project).await?;
+    let live = stage.until_sync(&app, "Unknown").await?;
+    let message = live["status"]["conditions"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("is not signed"), "{message}");
     Ok(())
 }
 

@@ -1,19 +1,21 @@
 //! Two plumbs of one namespace: one works, the other waits, and never do both write.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use plumb_testkit::audit::{self, AuditEvent};
 use plumb_testkit::objects::{self, Trouble};
 use plumb_testkit::proxy::{Ending, Fault, Requests, Times};
-use plumb_testkit::wait;
+use plumb_testkit::{PrivateCluster, wait};
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::interrupted::let_go;
 use crate::outside::{get, metric, tell_push};
 use crate::stage::{Another, Stage};
+use crate::time_travel::{blocking, start};
 
 /// A leader that froze is waited for until its lease has run out.
 const TAKEOVER: Duration = Duration::from_mins(1);
@@ -207,6 +209,43 @@ async fn a_lease_that_cannot_be_renewed_is_waited_for_and_the_same_process_goes_
     Ok(())
 }
 
+/// The lease is lost, and the next engine of the process has no directory for its cache.
+#[tokio::test]
+async fn an_engine_that_cannot_be_started_again_does_not_end_the_process() -> Result<()> {
+    let (mut stage, proxy) = Stage::set_behind_proxy().await?;
+    let map = objects::config_map("map", &[("a", "1")]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
+    let app = stage.application("held", automated).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let inside = stage.address("metrics and health").await?;
+    let pid = stage.pid()?;
+
+    proxy.inject(Fault::Error(403), Requests::to("/leases/plumb"), Times::Always);
+    let ready = async || get(inside, "/readyz").await.ok();
+    let waits = |said: &Option<(u16, String)>| {
+        said.as_ref().is_some_and(|(code, text)| *code == 503 && text.starts_with("waiting for the lease"))
+    };
+    wait::until_seen(TAKEOVER, "it says that it waits for the lease", ready, waits).await?;
+    let (cache, away) = (stage.cache().to_owned(), stage.cache().with_extension("away"));
+    std::fs::rename(&cache, &away)?;
+    std::fs::write(&cache, "in the way")?;
+    stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
+    proxy.heal();
+    let log = async || std::fs::read_to_string(away.join("plumb.log")).unwrap_or_default();
+    let says_why = |log: &String| {
+        log.contains("cannot use the cache directory")
+            && log.contains("plumb starts another one in this process")
+    };
+    wait::until_seen(TAKEOVER, "it says why it does not lead", log, says_why).await?;
+
+    std::fs::remove_file(&cache)?;
+    std::fs::rename(&away, &cache)?;
+    stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
+    assert_eq!(stage.pid()?, pid);
+    assert!(stage.stop_plumb()?.success());
+    Ok(())
+}
+
 /// The API server refuses every request for a while, as after the token of plumb's account was revoked.
 #[tokio::test]
 async fn credentials_that_are_refused_for_a_while_end_nothing_and_cost_few_lines() -> Result<()> {
@@ -235,6 +274,68 @@ async fn credentials_that_are_refused_for_a_while_end_nothing_and_cost_few_lines
     assert_eq!(stage.pid()?, pid);
     assert!(stage.stop_plumb()?.success());
     Ok(())
+}
+
+/// What happens to a cluster, and how it ends.
+type Trouble = fn(&PrivateCluster) -> Result<()>;
+
+/// The control plane is away until plumb has lost its lease. The same process goes on when it is back.
+async fn outlives(begins: Trouble, ends: Trouble) -> Result<()> {
+    let cluster = start().await?;
+    let on_cluster = async |trouble: Trouble| {
+        let cluster = Arc::clone(&cluster);
+        blocking(move || trouble(&cluster)).await
+    };
+    let mut stage = Stage::bare_in(cluster.shared()).await?;
+    let user = stage.give_plumb_a_name().await?;
+    stage.begin().await?;
+    let map = objects::config_map("map", &[("a", "1")]);
+    stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
+    let app = stage.application("held", automated).await?;
+    stage.until_sync(&app, "Synced").await?;
+    let inside = stage.address("metrics and health").await?;
+    let (pid, before) = (stage.pid()?, stage.log()?);
+
+    on_cluster(begins).await?;
+    let ready = async || get(inside, "/readyz").await.ok();
+    let waits = |said: &Option<(u16, String)>| {
+        said.as_ref().is_some_and(|(code, text)| *code == 503 && text.starts_with("waiting for the lease"))
+    };
+    wait::until_seen(TAKEOVER, "it says that it waits for the lease", ready, waits).await?;
+    assert_eq!(get(inside, "/healthz").await?.0, 200);
+    let lost_at = std::fs::metadata(stage.place.cluster().audit_log())?.len();
+
+    on_cluster(ends).await?;
+    stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
+    stage.place.wait_within(TAKEOVER, &map, "is put back", |map| map["data"]["a"] == "1").await?;
+    until_it_says(inside, "leading").await?;
+    assert_eq!(stage.pid()?, pid, "it is the same process");
+    let first = writes(&stage, &user, lost_at)?.into_iter().next().context("it writes again")?;
+    let is_lease = first.object_ref.as_ref().is_some_and(|object| object.resource == "leases");
+    ensure!(is_lease, "it wrote before it held the lease again: {first:#?}");
+    let log = stage.log()?;
+    let since = log.get(before.len()..).unwrap_or_default();
+    let count = |part: &str| since.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(count("the lease is lost"), 1, "{since}");
+    assert_eq!(count("waiting for the lease"), 1, "{since}");
+    ensure!(count("WARN") < 20, "{} warnings: {since}", count("WARN"));
+    assert!(stage.stop_plumb()?.success());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_frozen_api_server_ends_nothing() -> Result<()> {
+    outlives(|cluster| cluster.freeze("kube-apiserver"), |cluster| cluster.thaw("kube-apiserver")).await
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_killed_and_started_again_ends_nothing() -> Result<()> {
+    outlives(|cluster| cluster.kill("kube-apiserver"), PrivateCluster::start_again).await
+}
+
+#[tokio::test]
+async fn a_frozen_etcd_ends_nothing() -> Result<()> {
+    outlives(|cluster| cluster.freeze("etcd"), |cluster| cluster.thaw("etcd")).await
 }
 
 #[tokio::test]
