@@ -57,7 +57,7 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
         <Button off={off("refresh")} onClick={() => plan("refresh", [app])}>Refresh…</Button>
         {d.pausedUntil !== null ? <Button off={off("resume")} onClick={() => plan("resume", [app])}>Resume…</Button>
           : <Button off={off("pause")} onClick={() => plan("pause", [app])}>Pause…</Button>}
-        {(d.deleting || d.objects.some((o) => o.confirm && o.prune)) && <Button kind="danger" off={off("confirm-deletion")} onClick={() => plan("confirm-deletion", [app])}>Confirm deletions…</Button>}
+        {(d.deleting || d.waits || d.objects.some((o) => o.confirm && o.prune)) && <Button kind="danger" off={off("confirm-deletion")} onClick={() => plan("confirm-deletion", [app])}>Confirm deletions…</Button>}
         {running && <Button off={off("terminate")} onClick={() => plan("terminate", [app])}>Terminate…</Button>}
         {d.links.filter((link) => /^https?:\/\//.test(link)).slice(0, 3).map((link) => <a class="button" key={link} href={link} target="_blank" rel="noreferrer noopener">{new URL(link).host}</a>)}
         <details class="menu"><summary>More</summary><div>

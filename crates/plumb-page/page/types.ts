@@ -49,7 +49,7 @@ export interface Detail {
   ill: Ill[]; pauses: { object: ObjectRef; reason: string; by: string; until: Seconds }[]; pausedUntil: Seconds;
   conditions: { type: string; message: string; since: Seconds }[]; operation: Operation | null; objects: AppObject[];
   timeline: Event[]; sources: { repo: string; path: string; chart: string; target: string; revision: string }[];
-  links: string[]; reconciled: Seconds; automated: boolean; deleting: boolean; can: Record<string, string | null>;
+  links: string[]; reconciled: Seconds; automated: boolean; deleting: boolean; waits: boolean; can: Record<string, string | null>;
   window: string | null;
 }
 export interface Step extends ObjectRef { what: string; why: string; wave: number }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::object_ref::object_ref;
 use crate::row::{Row, initiator, without_userinfo};
 use crate::timeline::timeline;
-use crate::trouble::{pause_json, short, time};
+use crate::trouble::{pause_json, short, sync_waits, time};
 
 /// Most objects of one app that are listed.
 const MOST_OBJECTS: usize = 10_000;
@@ -55,6 +55,7 @@ pub fn detail(app: &Application, report: Option<&DriftReport>, cluster: &str, no
         "links": app.status.summary.external_urls,
         "reconciled": time(app.status.reconciled_at),
         "automated": row.automated,
+        "waits": sync_waits(app),
         "deleting": app.metadata.deletion_timestamp.is_some(),
     })
 }
@@ -145,6 +146,7 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
         _ => "plumb could not compare it with Git yet.".to_owned(),
     });
     said.push(match (row.health.as_str(), app.status.health.message.as_str()) {
+        ("Unknown", "") => "Its health is not known.".to_owned(),
         (health, "") => format!("{health}."),
         (health, message) => format!("{health}: {}.", short(message).trim_end_matches('.')),
     });
@@ -222,7 +224,9 @@ mod tests {
         check(
             json!({}),
             json!([]),
-            expect!["plumb could not compare it with Git yet. Unknown. It is synced automatically."],
+            expect![
+                "plumb could not compare it with Git yet. Its health is not known. It is synced automatically."
+            ],
         );
     }
 

@@ -297,6 +297,17 @@ mod tests {
                 "deletion" "Unconfirmed" "store"
             "#]],
         );
+        // A sync that would delete most of an app waits although no object asks for it.
+        let running = json!({"sync": {"status": "OutOfSync"}, "operationState": {"operation": {"sync": {}}, "phase": "Running",
+            "startedAt": "2026-11-15T03:12:00Z", "message": "waiting for pruning confirmation of /ConfigMap/c-1 and 6 more resources"}});
+        check(
+            &[Row::of(&app("most", running), None, "prod")],
+            expect![[r#"
+                2 things, 1 of 1 apps
+                "drift" "OutOfSync" "most"
+                "deletion" "Unconfirmed" "most"
+            "#]],
+        );
         // Where plumb does not delete what leaves Git, nothing waits.
         check(
             &[Row::of(&automated(false), None, "prod")],

@@ -45,7 +45,12 @@ pub fn timeline(app: &Application, report: Option<&DriftReport>) -> Vec<Value> {
                     .iter()
                     .any(|past| past.deployed_at.duration_since(end).as_secs().abs() <= 1)
             });
-        if !is_known {
+        // That it healed something says more than that it succeeded.
+        let is_heal = state.finished_at.is_some_and(|end| {
+            let mut recent = report.into_iter().flat_map(|report| &report.recent);
+            recent.any(|event| is_heal(event) && event.at.duration_since(end).as_secs().abs() <= 1)
+        });
+        if !is_known && !is_heal {
             let kind = if state.phase == "Succeeded" { "ok" } else { "bad" };
             let kind = if matches!(state.phase.as_str(), "Running" | "Terminating") { "busy" } else { kind };
             let at = state.finished_at.unwrap_or(state.started_at);
@@ -103,10 +108,16 @@ fn is_shown_already(app: &Application, report: &DriftReport, event: &RecentEvent
         }
         "sync" | "sync-failed" => {
             let last = app.status.operation_state.as_deref().and_then(|state| state.finished_at);
-            last.is_some_and(near) || app.status.history.iter().any(|past| near(past.deployed_at))
+            last.is_some_and(near) && !is_heal(event)
+                || app.status.history.iter().any(|past| near(past.deployed_at))
         }
         _ => false,
     }
+}
+
+/// A sync that took back what somebody changed.
+fn is_heal(event: &RecentEvent) -> bool {
+    event.what == "sync" && event.text.starts_with("healed")
 }
 
 fn of_recent(event: &RecentEvent) -> Entry {
@@ -199,5 +210,18 @@ mod tests {
             "sync" "ok" "synced to 3f2c9d1"
             "sync" "bad" "the sync failed""#]]
         .assert_eq(&lines.join("\n"));
+    }
+
+    #[test]
+    fn a_heal_is_told_as_one() {
+        let status = json!({"operationState": {"operation": {"sync": {}, "initiatedBy": {"automated": true}},
+            "phase": "Succeeded", "message": "successfully synced", "startedAt": "2026-11-15T03:00:00Z",
+            "finishedAt": "2026-11-15T03:00:01Z"}});
+        let mut report = report("a", json!([]), json!([]));
+        let at = "2026-11-15T03:00:01Z".parse().unwrap();
+        report.recent = vec![RecentEvent::sync(at, false, "plumb", "healed: successfully synced")];
+        let entries = timeline(&app("a", status), Some(&report));
+        let texts: Vec<&Value> = entries.iter().map(|entry| &entry["text"]).collect();
+        assert_eq!(texts, ["healed: successfully synced"]);
     }
 }

@@ -161,8 +161,22 @@ pub(crate) fn waits(resource: &ResourceStatus) -> bool {
     resource.requires_deletion_confirmation && resource.requires_pruning && !resource.hook
 }
 
+/// How the message of an operation begins that waits for a user's word, as in Argo CD.
+const WAITING: &str = "waiting for pruning confirmation of";
+
+/// True if the running sync waits until a user confirms its deletions. Then the objects need no mark of their own: most of an
+/// app, or one that holds data, is deleted only after a word.
+pub(crate) fn sync_waits(app: &Application) -> bool {
+    let state = app.status.operation_state.as_deref();
+    state.is_some_and(|state| state.phase == "Running" && state.message.contains(WAITING))
+}
+
 /// The deletions that wait, where plumb deletes what leaves Git.
 fn of_waiting(app: &Application) -> Option<Trouble> {
+    if sync_waits(app) {
+        let state = app.status.operation_state.as_deref()?;
+        return Some(Trouble::new(Sort::Deletion, "Unconfirmed", &state.message, Some(state.started_at)));
+    }
     let automated = app.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
     let prunes = automated.is_some_and(|policy| policy.enabled != Some(false) && policy.prune == Some(true));
     let runs = app.status.operation_state.as_deref().is_some_and(|state| state.phase == "Running");

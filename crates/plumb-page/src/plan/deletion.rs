@@ -9,7 +9,7 @@ use plumb_crd::{Application, DriftReport};
 use super::PlanRequest;
 use super::draft::{DATA, Draft, kubectl_annotate, name_of, one_object, step};
 use crate::git_facts::PlanSources;
-use crate::trouble::short;
+use crate::trouble::{short, sync_waits};
 
 pub(super) fn delete(draft: &mut Draft, app: &Application, sources: &PlanSources, request: &PlanRequest) {
     if app.metadata.deletion_timestamp.is_some() {
@@ -82,9 +82,13 @@ pub(super) fn delete_object(draft: &mut Draft, app: &Application, request: &Plan
 pub(super) fn confirm_deletion(draft: &mut Draft, app: &Application, report: Option<&DriftReport>) {
     let is_leaving = app.metadata.deletion_timestamp.is_some();
     // An object that Git has may ask for a confirmation, too; it is not to be deleted now unless the whole app goes.
-    let waits = |resource: &&ResourceStatus| {
+    let asks = |resource: &ResourceStatus| {
         resource.requires_deletion_confirmation && (resource.requires_pruning || is_leaving)
     };
+    // A sync that would delete most of an app waits although no object asks for it.
+    let all = sync_waits(app) && !app.status.resources.iter().any(asks);
+    let waits =
+        |resource: &&ResourceStatus| asks(resource) || all && resource.requires_pruning && !resource.hook;
     for resource in app.status.resources.iter().filter(waits) {
         let key = resource.key();
         let findings = report.into_iter().flat_map(|report| &report.findings);

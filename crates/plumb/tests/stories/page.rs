@@ -11,11 +11,41 @@ use plumb_testkit::wait;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::server::{admin, initial_password};
+use crate::server::{Client, admin, initial_password};
 use crate::stage::Stage;
 
 /// A value that nobody may see.
 const CANARY: &str = "canary-5f1c9d-value";
+/// The same, as Secrets have it.
+const CANARY_BASE64: &str = "Y2FuYXJ5LTVmMWM5ZC12YWx1ZQ";
+
+/// An address that stays while plumb restarts, as that of a Service does.
+struct Door {
+    address: std::net::SocketAddr,
+    target: std::sync::Arc<std::sync::Mutex<std::net::SocketAddr>>,
+}
+
+impl Door {
+    async fn open(target: std::net::SocketAddr) -> Result<Self> {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+        let door = Self { address: listener.local_addr()?, target: std::sync::Arc::new(target.into()) };
+        let target = std::sync::Arc::clone(&door.target);
+        tokio::spawn(async move {
+            while let Ok((mut outside, _)) = listener.accept().await {
+                let to = *target.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                tokio::spawn(async move {
+                    let Ok(mut inside) = tokio::net::TcpStream::connect(to).await else { return };
+                    let _ = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
+                });
+            }
+        });
+        Ok(door)
+    }
+
+    fn lead_to(&self, target: std::net::SocketAddr) {
+        *self.target.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = target;
+    }
+}
 
 /// The page of a stage, opened in a browser.
 struct Opened<'s, 'b> {
@@ -41,6 +71,42 @@ impl Opened<'_, '_> {
     async fn app(&mut self, name: &str, rest: &str) -> Result<()> {
         let path = format!("applications/{}/{name}{rest}", self.stage.place.name());
         self.open(&path).await
+    }
+
+    /// Goes to a screen with two keys, as `g h`.
+    async fn go(&mut self, key: &str) -> Result<()> {
+        self.tab.until("document.querySelector('main') !== null").await?;
+        self.tab.press("g").await?;
+        self.tab.press(key).await
+    }
+
+    /// Opens an app with the keyboard alone: the palette, its name, Enter.
+    async fn find(&mut self, name: &str) -> Result<()> {
+        self.tab.press("/").await?;
+        self.tab.until("document.activeElement?.getAttribute('role') === 'combobox'").await?;
+        self.tab.write(name).await?;
+        self.tab
+            .until(&format!(
+                "document.querySelector('[role=option][aria-selected=true] b')?.textContent === {name:?}"
+            ))
+            .await?;
+        self.tab.press("Enter").await?;
+        let there =
+            format!("location.pathname.endsWith('/{name}') && document.querySelector('.apphead') !== null");
+        self.tab.until(&there).await
+    }
+
+    /// No secret value is in what servers sent, in what the scripts remember, or in the document.
+    async fn keeps_secrets(&mut self, place: &str) -> Result<()> {
+        let (heap, received) = (self.tab.heap_snapshot().await?, self.tab.received().await?);
+        let shown = self.tab.eval("document.documentElement.outerHTML").await?.to_string();
+        ensure!(heap.contains("/data/password") || heap.contains("++++"), "{place}: the search sees no heap");
+        for (what, text) in [("the heap", &heap), ("an answer", &received), ("the document", &shown)] {
+            ensure!(!text.contains(CANARY), "{place}: a secret value is in {what}");
+            ensure!(!text.contains(CANARY_BASE64), "{place}: a secret value is in {what}, encoded");
+            ensure!(!text.contains("s3cr3t-of-git"), "{place}: a value of Git is in {what}");
+        }
+        Ok(())
     }
 
     /// Waits for a card on the screen that is open, with all these words.
@@ -76,12 +142,10 @@ fn in_folder(path: &'static str, policy: Value) -> impl FnOnce(&mut Value) {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_stories_of_a_red_column_in_a_browser() -> Result<()> {
     let Some(program) = browser::find() else {
-        println!("skipped: install chromium");
-        return Ok(());
+        return plumb_testkit::skipped("BROWSER", "install chromium");
     };
     let (mut stage, proxy) = Stage::bare_behind_proxy().await?;
     stage.serves = true;
@@ -92,7 +156,8 @@ async fn the_stories_of_a_red_column_in_a_browser() -> Result<()> {
     stage.begin().await?;
     let client = admin(&stage).await?;
     let password = initial_password(&stage).await?;
-    let base = format!("http://{}", client.address);
+    let door = Door::open(client.address).await?;
+    let base = format!("http://{}", door.address);
     let mut chromium = Chromium::start(&program).await?;
     let tab = chromium.tab().await?;
     let mut page = Opened { stage: &stage, tab, base };
@@ -117,7 +182,7 @@ async fn the_stories_of_a_red_column_in_a_browser() -> Result<()> {
     );
     for (place, text) in [("an answer", &received), ("the heap", &heap), ("the log", &stage.log()?)] {
         ensure!(!text.contains(CANARY), "a secret value is in {place}");
-        ensure!(!text.contains("Y2FuYXJ5LTVmMWM5ZC12YWx1ZQ"), "a secret value is in {place}, encoded");
+        ensure!(!text.contains(CANARY_BASE64), "a secret value is in {place}, encoded");
     }
     ensure!(!received.contains(&password), "the password is in an answer");
     let problems = page.tab.problems();
@@ -129,7 +194,9 @@ async fn the_stories_of_a_red_column_in_a_browser() -> Result<()> {
         .filter(|url| !url.starts_with(&page.base) && !url.starts_with("data:") && !url.starts_with("about:"))
         .collect();
     ensure!(elsewhere.is_empty(), "the page asked elsewhere: {elsewhere:?}");
-    restarted(&mut stage, &client.token).await.context("a restart")
+    let Opened { tab, base, .. } = page;
+    restarted(&mut stage, &door, tab, &base).await.context("a restart")?;
+    memory(&stage).await.context("memory of the server")
 }
 
 /// Whoever is not logged in gets a form, and after it the screen that was asked for.
@@ -157,7 +224,8 @@ async fn crash_loop(page: &mut Opened<'_, '_>) -> Result<()> {
     page.tab.until(first).await?;
     let well = page.tab.text("h1").await?;
     ensure!(well.contains("wrong"), "the headline is {well}");
-    page.desktop().await
+    page.desktop().await?;
+    page.card(&["argo-rollouts", "keeps crashing", "Failed to download plugins"]).await
 }
 
 /// A pause, made with the keyboard, holds self-heal back; the card names who scaled; the pause ends by itself.
@@ -167,8 +235,7 @@ async fn scaled_by_hand(page: &mut Opened<'_, '_>) -> Result<()> {
     page.stage.repo.commit(&[("payments/all.yaml", objects::manifests(std::slice::from_ref(&web)))])?;
     let app = page.stage.application("payments", in_folder("payments", json!({"selfHeal": true}))).await?;
     page.stage.until_sync(&app, "Synced").await?;
-    page.app("payments", "").await?;
-    page.tab.until("document.querySelector('.apphead') !== null").await?;
+    page.find("payments").await?;
     page.tab.press("z").await?;
     page.tab.tab_to("Why?").await?;
     page.tab.write("incident 4711").await?;
@@ -177,7 +244,7 @@ async fn scaled_by_hand(page: &mut Opened<'_, '_>) -> Result<()> {
     let held = page.stage.place.wait(&app, "is paused", is_held).await?;
     let note = held["metadata"]["annotations"]["plumb.dev/pause"].as_str().unwrap_or_default();
     ensure!(note.contains("incident 4711") && note.contains("admin"), "{note}");
-    page.open("").await?;
+    page.go("h").await?;
     page.tab.until_shown("incident 4711").await?;
     let scaled = Instant::now();
     page.stage.place.scale_as("kubectl-scale", &web, 10).await?;
@@ -206,7 +273,9 @@ async fn wave_waits(page: &mut Opened<'_, '_>) -> Result<()> {
     page.stage.repo.commit(&[("wave/all.yaml", objects::manifests(&all))])?;
     let app = page.stage.application("web", in_folder("wave", json!({}))).await?;
     page.phone().await?;
-    page.app("web", "?tab=sync").await?;
+    page.find("web").await?;
+    page.tab.until_shown("Sync: running").await?;
+    page.tab.use_control("Sync: running").await?;
     page.tab.until("document.querySelector('.operation')?.textContent.includes('migrate')").await?;
     page.tab.until_shown("ImagePullBackOff").await?;
     page.desktop().await?;
@@ -232,17 +301,22 @@ async fn deleted_folder(page: &mut Opened<'_, '_>) -> Result<()> {
     page.stage.place.apply_as("a-person", &user).await?;
     page.stage.repo.remove(&["store/many.yaml"])?;
     page.stage.refresh(&app).await?;
-    page.app("store", "").await?;
+    page.go("h").await?;
+    page.card(&["Deletion waits", "store"]).await?;
+    page.phone().await?;
+    page.card(&["Deletion waits", "store"]).await?;
+    page.desktop().await?;
+    page.find("store").await?;
     page.tab.until_shown("Confirm deletions").await?;
     let object = format!("/o/-/ConfigMap/{}/c-1?tab=users", page.stage.place.name());
     page.app("store", &object).await?;
     page.tab.until_shown("by-hand").await?;
-    page.app("store", "").await?;
+    page.tab.press("Escape").await?;
     page.tab.until_shown("Confirm deletions").await?;
     page.tab.use_control("Confirm deletions").await?;
     page.confirm("Confirm 7 deletions").await?;
     page.stage.place.wait_gone(&map(2)).await?;
-    page.open("undo").await?;
+    page.go("u").await?;
     page.tab.until_shown("c-2").await?;
     page.tab.use_control("Restore").await?;
     let back = async || {
@@ -264,17 +338,24 @@ async fn secret_differs(page: &mut Opened<'_, '_>) -> Result<()> {
     page.stage.until_sync(&app, "Synced").await?;
     let edit = json!({"stringData": {"password": CANARY}});
     page.stage.place.patch_as("kubectl-edit", &secret, &edit).await?;
-    page.app("keys", "").await?;
+    page.find("keys").await?;
     page.card(&["Secret", "keys", "/data/password"]).await?;
+    page.phone().await?;
+    page.card(&["Secret", "keys", "/data/password"]).await?;
+    page.desktop().await?;
     page.app("keys", &format!("/o/-/Secret/{}/keys", page.stage.place.name())).await?;
     page.tab.until("document.querySelector('.cl.mnew') !== null").await?;
-    let shown = page.tab.eval("document.documentElement.outerHTML").await?;
-    let shown = shown.as_str().unwrap_or_default();
-    ensure!(
-        shown.contains("++++") && !shown.contains(CANARY) && !shown.contains("s3cr3t"),
-        "a value is shown"
-    );
-    Ok(())
+    page.tab.until("document.querySelector('.code')?.textContent.includes('++++')").await?;
+    page.keeps_secrets("difference").await?;
+    for tab in ["live", "git"] {
+        let path = format!("/o/-/Secret/{}/keys?tab={tab}", page.stage.place.name());
+        page.app("keys", &path).await?;
+        page.tab.until("document.querySelector('.code')?.textContent.includes('++++')").await?;
+        page.keeps_secrets(tab).await?;
+    }
+    page.app("keys", "").await?;
+    page.tab.until("document.querySelector('.fielddiff .new')?.textContent.includes('++++')").await?;
+    page.keeps_secrets("app").await
 }
 
 /// A writer that undoes each heal is named.
@@ -290,10 +371,10 @@ async fn tug_of_war(page: &mut Opened<'_, '_>) -> Result<()> {
     }
     page.stage.place.patch_as("night-writer", &fought, &edit).await?;
     page.phone().await?;
-    page.open("").await?;
+    page.go("h").await?;
     page.card(&["tug", "TugOfWar", "night-writer"]).await?;
     page.desktop().await?;
-    page.app("tug", "").await?;
+    page.find("tug").await?;
     page.card(&["TugOfWar", "night-writer", "Ends it:"]).await
 }
 
@@ -310,17 +391,20 @@ async fn zombies(page: &mut Opened<'_, '_>) -> Result<()> {
     page.stage.repo.remove(&["zombie/gone.yaml"])?;
     page.stage.refresh(&app).await?;
     page.stage.until_sync(&app, "OutOfSync").await?;
-    page.open("orphans").await?;
+    page.go("o").await?;
     page.card(&["zombie", "left-over"]).await?;
-    page.app("zombie", "").await?;
+    page.find("zombie").await?;
     page.card(&["Orphan", "left-over"]).await?;
     page.tab.press("s").await?;
     page.tab.tab_to("Prune").await?;
     page.tab.press(" ").await?;
     page.confirm("Delete 1").await?;
     page.stage.place.wait_gone(&left).await?;
-    page.open("undo").await?;
-    page.tab.until_shown("left-over").await
+    page.go("u").await?;
+    page.tab.until_shown("left-over").await?;
+    page.phone().await?;
+    page.tab.until_shown("left-over").await?;
+    page.desktop().await
 }
 
 /// What nobody can explain is named, not hidden.
@@ -331,33 +415,74 @@ async fn residuals(page: &mut Opened<'_, '_>) -> Result<()> {
     page.stage.until_sync(&app, "Synced").await?;
     let edited = json!({"metadata": {"managedFields": [{}]}, "data": {"level": "debug"}});
     page.stage.place.patch_as("ghost", &wiped, &edited).await?;
-    page.open("").await?;
-    page.card(&["ghost", "Unexplained"]).await
+    page.go("h").await?;
+    page.card(&["ghost", "Unexplained"]).await?;
+    // The list, and the app, with the keys of the list.
+    page.go("a").await?;
+    page.tab.until("document.querySelector('.row') !== null").await?;
+    page.tab.press("/").await?;
+    page.tab.write("class:Unexplained").await?;
+    page.tab.until("document.querySelectorAll('.row').length === 1").await?;
+    page.tab.press("Enter").await?;
+    page.tab.until("document.querySelector('.row.here') !== null").await?;
+    page.tab.press("Enter").await?;
+    page.card(&["Unexplained"]).await?;
+    page.phone().await?;
+    page.card(&["Unexplained"]).await?;
+    page.desktop().await
 }
 
 /// Doctor has the findings of all apps by class and kind.
 async fn doctor(page: &mut Opened<'_, '_>) -> Result<()> {
     page.phone().await?;
-    page.open("doctor").await?;
+    page.go("d").await?;
     for class in ["LiveEdit", "TugOfWar", "Unexplained"] {
         page.card(&[class]).await?;
     }
-    page.desktop().await
+    page.desktop().await?;
+    page.card(&["Unexplained"]).await
 }
 
 /// What came and went is on the timeline: the edit by hand that is over, and its heal.
 async fn timeline(page: &mut Opened<'_, '_>) -> Result<()> {
-    page.app("payments", "?tab=timeline").await?;
+    page.find("payments").await?;
+    page.tab.use_control("Timeline").await?;
     let has = |text: &str| format!("document.querySelector('.timeline')?.innerText.includes({text:?})");
     page.tab.until(&has("LiveEdit Deployment payments is gone")).await?;
     page.tab.until(&has("kubectl-scale")).await?;
     page.tab.until(&has("healed")).await
 }
 
-/// How much memory open pages take, and that the timeline is still known after a restart.
+/// A restart under an open page: it says that its news is old, comes back by itself, and still knows what happened.
+async fn restarted(stage: &mut Stage, door: &Door, mut tab: Tab<'_>, base: &str) -> Result<()> {
+    tab.open(&format!("{base}/applications/{}/payments?tab=timeline", stage.place.name())).await?;
+    let knows =
+        "document.querySelector('.timeline')?.innerText.includes('LiveEdit Deployment payments is gone')";
+    tab.until(knows).await?;
+    tab.eval("window.stays = true").await?;
+    stage.kill_plumb()?;
+    tab.until(
+        "document.documentElement.classList.contains('stale') && document.querySelector('.banner') !== null",
+    )
+    .await?;
+    // Its log, and with it its address, begins anew.
+    std::fs::remove_file(stage.cache().join("plumb.log"))?;
+    stage.begin().await?;
+    door.lead_to(stage.address("webhooks").await?);
+    tab.until(
+        "!document.documentElement.classList.contains('stale') && document.querySelector('.banner') === null",
+    )
+    .await?;
+    ensure!(tab.eval("window.stays").await? == json!(true), "the page was loaded again");
+    // What is read now comes from the plumb that has just started.
+    tab.open(&format!("{base}/applications/{}/payments?tab=timeline", stage.place.name())).await?;
+    tab.until(knows).await
+}
+
+/// How much memory open pages take.
 #[expect(clippy::print_stdout, reason = "the figure is a budget")]
-async fn restarted(stage: &mut Stage, token: &str) -> Result<()> {
-    let address = stage.address("webhooks").await?;
+async fn memory(stage: &Stage) -> Result<()> {
+    let Client { address, token, .. } = admin(stage).await?;
     let resident = |pid: rustix::process::Pid| -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
