@@ -324,9 +324,9 @@ fn plain(app: &AppObjects<'_>) -> impl Iterator<Item = String> {
         .filter(|condition| condition.kind() == Some(ConditionType::PlainSecretWarning))
         .map(|condition| condition.message.clone())
         .collect();
-    let named = |key: &ObjectKey| format!("{}/{}", key.namespace_or_empty(), key.name);
+    let shown = |key: &ObjectKey| format!("{}/{}", key.namespace_or_empty(), key.name);
     let in_report = (messages.is_empty() && !app.plain.is_empty()).then(|| {
-        let names: Vec<String> = app.plain.iter().map(named).collect();
+        let names: Vec<String> = app.plain.iter().map(shown).collect();
         format!("Secrets with their values in the sources: {}", names.join(", "))
     });
     messages.into_iter().chain(in_report)

@@ -89,8 +89,8 @@ fn chosen<'objects>(
         let plain = plain.remove(&id).unwrap_or_default();
         apps.push(AppObjects { id, application, object, plain, is_wanted });
     }
-    let has_wanted = apps.iter().any(|app| app.is_wanted);
-    if !has_wanted && !(wanted.apps.is_empty() && wanted.projects.is_empty()) {
+    let wants_all = wanted.apps.is_empty() && wanted.projects.is_empty();
+    if !wants_all && !apps.iter().any(|app| app.is_wanted) {
         return Err(
             CommandError::new("no app matches").hint("`plumb app list` shows the apps and their projects")
         );
