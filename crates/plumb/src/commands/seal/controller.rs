@@ -95,11 +95,13 @@ pub(super) async fn sealing_key(
     args: &ControllerArgs,
     now: Timestamp,
 ) -> Result<SealingKey, CommandError> {
-    let (place, text) = match &args.cert {
+    // kubeseal takes files as addresses, too.
+    let cert = args.cert.as_ref().map(|cert| cert.strip_prefix("file://").unwrap_or(cert));
+    let (place, text) = match cert {
         Some(cert) if cert.contains("://") => (shown_repo_url(cert), download(cert).await?),
         Some(file) => {
             let read = std::fs::read(file);
-            (file.clone(), read.map_err(|error| CommandError::because(format!("read {file}"), error))?)
+            (file.to_owned(), read.map_err(|error| CommandError::because(format!("read {file}"), error))?)
         }
         None => {
             let controller = Controller::find(context, args).await?;

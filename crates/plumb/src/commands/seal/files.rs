@@ -14,6 +14,9 @@ const MAX_BYTES: u64 = 8 << 20;
 const MAX_DEPTH: usize = 32;
 const MAX_FILES: usize = 20_000;
 
+/// Why a file with a `SealedSecret` may be passed over.
+pub(super) const NO_YAML: &str = "it names a SealedSecret, and is not YAML";
+
 /// A file and what it shall be.
 pub(super) struct Change {
     pub(super) path: PathBuf,
@@ -24,6 +27,16 @@ pub(super) struct Change {
 /// `1 file`, `2 files`.
 pub(super) fn counted(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Says that a file is passed over, if it looks like one with a `SealedSecret`. False if it does not.
+pub(super) fn note_passed_over(context: &Context, path: &Path, text: &[u8], why: &str) -> bool {
+    const KIND: &[u8] = b"SealedSecret";
+    let names_it = text.windows(KIND.len()).any(|part| part == KIND);
+    if names_it {
+        context.out.note(&format!("warning: {} is passed over: {why}", path.display()));
+    }
+    names_it
 }
 
 /// The YAML and JSON files of a folder, sorted; or the file itself.
@@ -73,28 +86,46 @@ pub(super) fn replace(context: &Context, changes: &[Change], dry_run: bool) -> R
     }
     let mut ready = Vec::new();
     for change in changes {
-        ready.push(beside(change, change.after.as_bytes()).map_err(|error| failed(change, error))?);
+        let none = |error| failed(change, error).hint("no file was changed");
+        // What a link leads to is replaced, and not the link.
+        let target = change.path.canonicalize().map_err(none)?;
+        let new = beside(&target, change.after.as_bytes()).map_err(none)?;
+        ready.push((new, target, change));
     }
-    for (done, (file, change)) in ready.into_iter().zip(changes).enumerate() {
-        if let Err(error) = file.persist(&change.path) {
+    let mut done: Vec<(PathBuf, &Change)> = Vec::new();
+    for (file, target, change) in ready {
+        if let Err(error) = file.persist(&target) {
             // The first error is the one to report.
-            for earlier in changes.iter().take(done) {
-                let _ = beside(earlier, &earlier.before).map(|file| file.persist(&earlier.path));
-            }
-            return Err(failed(change, error.error));
+            return Err(failed(change, error.error).hint(put_back(&done)));
         }
+        done.push((target, change));
     }
     Ok(())
 }
 
+/// Gives files their former content, and says what came of it.
+fn put_back(done: &[(PathBuf, &Change)]) -> String {
+    let is_back = |(target, change): &&(PathBuf, &Change)| {
+        beside(target, &change.before).is_ok_and(|file| file.persist(target).is_ok())
+    };
+    let left: Vec<String> = done
+        .iter()
+        .filter(|one| !is_back(one))
+        .map(|(_, change)| change.path.display().to_string())
+        .collect();
+    if left.is_empty() {
+        return "no file was changed".to_owned();
+    }
+    format!("these files have the new content already, and could not be put back: {}", left.join(", "))
+}
+
 fn failed(change: &Change, error: std::io::Error) -> CommandError {
-    CommandError::because(format!("write {}", change.path.display()), error).hint("no file was changed")
+    CommandError::because(format!("write {}", change.path.display()), error)
 }
 
 /// A file in the same folder, with the same permissions. What it holds is encrypted.
-fn beside(change: &Change, content: &[u8]) -> std::io::Result<NamedTempFile> {
-    let path = change.path.canonicalize()?;
-    let permissions = std::fs::metadata(&path)?.permissions();
+fn beside(path: &Path, content: &[u8]) -> std::io::Result<NamedTempFile> {
+    let permissions = std::fs::metadata(path)?.permissions();
     if permissions.readonly() {
         return Err(std::io::Error::from(std::io::ErrorKind::PermissionDenied));
     }

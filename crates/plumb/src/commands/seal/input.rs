@@ -1,6 +1,6 @@
 //! The Secrets to seal. Plain values are in memory only.
 
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 
 use plumb_core::secrets::{PlainSecret, Values, parse_env_file};
@@ -160,6 +160,14 @@ fn read_secrets(args: &Args) -> Result<Secrets, CommandError> {
     Ok(secrets)
 }
 
+/// Does the text look like a Secret or another object, and not like a value?
+pub(super) fn is_manifest(text: &[u8]) -> bool {
+    let documents = parse_documents_bytes(text, &Limits::default()).unwrap_or_default();
+    documents
+        .iter()
+        .any(|document| ["apiVersion", "kind"].iter().all(|field| document.value.get(*field).is_some()))
+}
+
 /// The objects of a document: several if it is a list, as `kubectl get secrets -o yaml` prints it.
 fn objects(document: &Value) -> Vec<&Value> {
     let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -176,6 +184,10 @@ pub(super) fn read(file: &str) -> Result<Zeroizing<Vec<u8>>, CommandError> {
     let mut bytes = Zeroizing::new(Vec::new());
     let limit = MAX_BYTES + 1;
     if file == "-" {
+        if std::io::stdin().is_terminal() {
+            // A user who forgot the input sees a command that does nothing.
+            let _ = writeln!(std::io::stderr(), "reading from the terminal; end with Ctrl-D");
+        }
         std::io::stdin().take(limit).read_to_end(&mut bytes).map_err(failed)?;
     } else {
         std::fs::File::open(file).map_err(failed)?.take(limit).read_to_end(&mut bytes).map_err(failed)?;

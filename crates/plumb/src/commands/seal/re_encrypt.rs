@@ -22,7 +22,14 @@ pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> Result<E
         let before = std::fs::read(&file)
             .map_err(|error| CommandError::because(format!("read {}", file.display()), error))?;
         // Templates of charts are not YAML, and are passed over.
-        let Ok(all) = Merged::all(&before) else { continue };
+        let (Ok(all), Ok(listed)) = (Merged::all(&before), Merged::in_lists(&before)) else {
+            files::note_passed_over(context, &file, &before, files::NO_YAML);
+            continue;
+        };
+        if !listed.is_empty() {
+            files::note_passed_over(context, &file, &before, "it has SealedSecrets inside of a List");
+            continue;
+        }
         let mut after = None;
         for (document, sealed) in all {
             let failed = |what: &str| format!("re-encrypt {what} of {}", file.display());

@@ -88,7 +88,14 @@ async fn raw(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
             _ => return Err(CommandError::usage("--raw takes one value, and several files are given")),
         };
         let mut values = Values::default();
-        values.set("value", input::read(file)?.to_vec());
+        let text = input::read(file)?;
+        if input::is_manifest(&text) {
+            context.out.note(
+                "warning: this looks like a manifest, and --raw encrypts all of it as one value; without --raw its values \
+                 are sealed one by one",
+            );
+        }
+        values.set("value", text.to_vec());
         let mut secret = PlainSecret::of_values(args.name.as_deref().unwrap_or_default(), namespace, values);
         secret.scope = args.scope.map(super::args::ScopeArg::scope).unwrap_or_default();
         Secrets(vec![secret])

@@ -14,9 +14,13 @@ use crate::exit::ExitCode;
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let texts = texts(args)?;
     let controller = Controller::find(context, &args.controller).await?;
-    let (mut n_asked, mut n_closed) = (0, 0);
+    let (mut n_asked, mut n_closed, mut n_passed_over) = (0, 0, 0);
     for (file, text) in texts {
-        let Ok(all) = Merged::all(&text) else { continue };
+        let (Ok(mut all), Ok(listed)) = (Merged::all(&text), Merged::in_lists(&text)) else {
+            n_passed_over += usize::from(files::note_passed_over(context, &file, &text, files::NO_YAML));
+            continue;
+        };
+        all.extend(listed.into_iter().map(|sealed| (0, sealed)));
         for (document, sealed) in all {
             let shown = file.display();
             let into = Merged::of(document, &sealed)
@@ -30,11 +34,14 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             }
         }
     }
-    if n_asked == 0 {
+    if n_asked == 0 && n_passed_over == 0 {
         return Err(CommandError::new("there is no SealedSecret to validate"));
     }
     if n_closed > 0 {
         context.out.note("hint: it was sealed for another cluster, name, namespace or scope, or its key was deleted; seal the Secret again");
+        return Ok(ExitCode::No);
+    }
+    if n_passed_over > 0 {
         return Ok(ExitCode::No);
     }
     context.out.note(&format!("the controller can open {}", files::counted(n_asked, "SealedSecret")));

@@ -108,6 +108,11 @@ fn secrets_are_sealed_from_every_input() -> Result<()> {
     let raw = seal(&mut shell, "plumb seal --raw --name web -n shop --cert cert.pem", VALUE)?;
     let bytes = STANDARD.decode(raw.stdout.trim())?;
     assert_eq!(bytes.len(), 2 + 256 + VALUE.len() + 16, "the text is the value and nothing else");
+    let address = format!("file://{}", shell.home.path().join("cert.pem").display());
+    let by_address = shell.quietly(&format!("plumb seal secret.yaml --cert {address}"), &[], "")?;
+    assert_eq!(by_address.code, 0, "{}", by_address.stderr);
+    // A manifest is no value.
+    seal(&mut shell, "plumb seal --raw secret.yaml --name db -n shop --cert cert.pem", "")?;
     seal(&mut shell, "plumb seal secret.yaml --cert cert.pem --dry-run", "")?;
     shell.transcript.check("seal")
 }
@@ -242,6 +247,24 @@ fn the_controller_is_asked_through_the_api_server() -> Result<()> {
     seal(&mut shell, &format!("plumb seal --re-encrypt sealed.yaml --dry-run {controller}"), "")?;
     assert_eq!(std::fs::read_to_string(shell.home.path().join("sealed.yaml"))?, SEALED);
     seal(&mut shell, &format!("plumb seal --re-encrypt . {controller}"), "")?;
+    let after = std::fs::read_to_string(shell.home.path().join("sealed.yaml"))?;
+    assert_eq!(after, SEALED.replace("AgOld", "AgNew"));
+    // What cannot be read is named: it may have a SealedSecret that nobody looked at.
+    std::fs::create_dir(shell.home.path().join("more"))?;
+    shell.file("more/template.yaml", "{{ if .Values.x }}\nkind: SealedSecret\n{{ end }}\n")?;
+    shell.file("more/other.yaml", "{{ if .Values.x }}\nkind: ConfigMap\n{{ end }}\n")?;
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {}",
+        SEALED.trim_start_matches("# Who may see this: everybody.\n").trim_end().replace('\n', "\n  ")
+    );
+    shell.file("more/list.yaml", &format!("{list}\n"))?;
+    seal(&mut shell, &format!("plumb seal --validate more {controller}"), "")?;
+    seal(&mut shell, &format!("plumb seal --re-encrypt more {controller}"), "")?;
+    // A link stays a link.
+    std::os::unix::fs::symlink("../sealed.yaml", shell.home.path().join("more/link.yaml"))?;
+    std::fs::write(shell.home.path().join("sealed.yaml"), SEALED)?;
+    seal(&mut shell, &format!("plumb seal --re-encrypt more/link.yaml {controller}"), "")?;
+    ensure!(shell.home.path().join("more/link.yaml").is_symlink(), "the link was replaced");
     let after = std::fs::read_to_string(shell.home.path().join("sealed.yaml"))?;
     assert_eq!(after, SEALED.replace("AgOld", "AgNew"));
     seal(&mut shell, "plumb seal --fetch-cert", "")?;
