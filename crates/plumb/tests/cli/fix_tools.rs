@@ -34,6 +34,10 @@ items:
   kind: Thing
   metadata: {name: overlaid, namespace: web, annotations: {argocd.argoproj.io/tracking-id: 'overlay:example.io/Thing:web/overlaid'}}
   spec: {colour: red, size: 1}
+- apiVersion: example.io/v1
+  kind: Thing
+  metadata: {name: p-overlaid, namespace: web, annotations: {argocd.argoproj.io/tracking-id: 'prefixed:example.io/Thing:web/p-overlaid'}}
+  spec: {colour: red, size: 1}
 kind: List
 ";
 
@@ -61,6 +65,7 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
         ("lone-base/kustomization.yaml", "resources: [thing.yaml]\n"),
         ("lone-base/thing.yaml", thing),
         ("lone/kustomization.yaml", "resources:\n- ../lone-base\n"),
+        ("prefixed/kustomization.yaml", "namePrefix: p-\nresources:\n- ../base\n"),
         ("overlay/kustomization.yaml", "# of the shop\nresources:\n- ../base\nlabels: [{pairs: {a: b}}]\n"),
     ])?;
     let dump = CHART_DUMP
@@ -75,6 +80,10 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
     shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/overlay --patch"))?;
     // The base is not the app's own, and other apps may use it.
     shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/plain --patch"))?;
+    // An overlay renames objects after it has patched them.
+    shell.plumb(&format!(
+        "plumb fix {tools} --live dump.yaml --desired {checkout}/prefixed --class SchemaDefault --patch"
+    ))?;
     // A base that nothing else uses is the app's own.
     shell.plumb(&format!("plumb fix {tools} --live dump.yaml --desired {checkout}/lone --patch"))?;
     // A remote to push to.
