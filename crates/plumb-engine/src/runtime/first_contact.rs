@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(missing, ["applications.argoproj.io", "appprojects.argoproj.io"]);
         let error = StartError::Kinds { missing: missing.join(", ") };
         assert!(
-            error.to_string().ends_with(": applications.argoproj.io, appprojects.argoproj.io"),
+            error.to_string().ends_with(" applications.argoproj.io, appprojects.argoproj.io"),
             "{error}"
         );
     }
