@@ -140,9 +140,6 @@ mod tests {
         let missing = missing_kinds(&Catalog::default());
         assert_eq!(missing, ["applications.argoproj.io", "appprojects.argoproj.io"]);
         let error = StartError::Kinds { missing: missing.join(", ") };
-        assert!(
-            error.to_string().ends_with(" applications.argoproj.io, appprojects.argoproj.io"),
-            "{error}"
-        );
+        assert!(error.to_string().ends_with(" applications.argoproj.io, appprojects.argoproj.io"), "{error}");
     }
 }
