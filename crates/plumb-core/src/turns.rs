@@ -325,7 +325,9 @@ mod tests {
     /// Serves all that can be served. Their work begins.
     fn serve_all(turns: &mut Turns, now: Duration) -> Vec<Ticket> {
         let served: Vec<Ticket> = std::iter::from_fn(|| turns.serve(now)).collect();
-        served.iter().for_each(|ticket| turns.begin(*ticket, now));
+        for ticket in &served {
+            turns.begin(*ticket, now);
+        }
         served
     }
 
@@ -409,7 +411,9 @@ mod tests {
         ask_all(&mut turns, &["p/a", "p/b"], at(0));
         let both = serve_all(&mut turns, at(0));
         assert_eq!(both.len(), 2);
-        both.iter().for_each(|ticket| turns.give_back(*ticket, at(60)));
+        for ticket in &both {
+            turns.give_back(*ticket, at(60));
+        }
         ask_all(&mut turns, &["p/c", "p/d"], at(61));
         let one = serve_all(&mut turns, at(61));
         assert_eq!(one.len(), 1, "two were slow a moment ago");

@@ -372,7 +372,9 @@ mod tests {
     fn of_a_long_log_the_newest_lines_are_kept() {
         let check = |limit: usize, parts: &[&str], expected: &str| {
             let mut log = NewestLines { text: Vec::new(), limit };
-            parts.iter().for_each(|part| log.add(part.as_bytes()));
+            for part in parts {
+                log.add(part.as_bytes());
+            }
             assert_eq!(log.end(), expected, "{parts:?}");
         };
         check(100, &["one\n", "two\n"], "one\ntwo\n");

@@ -56,12 +56,11 @@ impl Drop for WriteLog<'_> {
         let call = &self.call;
         let object = object_of(call);
         let (user, method) = (call.username(), self.handler.path);
-        match self.outcome {
-            Some(Outcome { is_allowed, is_done }) => {
-                info!(user, method, object, from = %call.peer, allowed = is_allowed, done = is_done,
-                      "write through the API");
-            }
-            None => info!(user, method, object, from = %call.peer, "write through the API: the client left"),
+        if let Some(Outcome { is_allowed, is_done }) = self.outcome {
+            info!(user, method, object, from = %call.peer, allowed = is_allowed, done = is_done,
+                  "write through the API");
+        } else {
+            info!(user, method, object, from = %call.peer, "write through the API: the client left");
         }
     }
 }

@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn a_panic_says_where_and_no_value() {
         let value = || String::from("hunter2");
-        let failed = said(move || Err::<(), String>(value()).expect("a number"));
+        let number: Result<(), String> = std::hint::black_box(Err(value()));
+        let failed = said(move || number.expect("a number"));
         let formatted = said(move || panic!("cannot read {}", value()));
         for text in [&failed, &formatted] {
             assert!(text.contains("is left out") && !text.contains("hunter2"), "{text}");

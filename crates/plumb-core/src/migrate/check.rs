@@ -202,7 +202,7 @@ mod tests {
         assert!(check(&installation).is_blocked());
         check_text(
             &installation,
-            &expect![[r#"
+            &expect![[r"
                 What does not work with plumb:
                   app dry: uses the source hydrator, which plumb does not have
                       render it in CI
@@ -245,7 +245,7 @@ mod tests {
                 What works:
                   argocd-cm oidc.config: users log in at plumb with the same provider
                       docs/server.md lists its keys
-            "#]],
+            "]],
         );
     }
 
@@ -302,7 +302,7 @@ mod tests {
         assert!(!check(&installation).is_blocked());
         check_text(
             &installation,
-            &expect![[r#"
+            &expect![[r"
             What works:
               ApplicationSets: sets: 2
                   plumb generates their Applications
@@ -312,7 +312,7 @@ mod tests {
                   plumb runs it without the sidecar of the repo server
               plugin avp: sources that use it: 1
                   its programs must be in plumb's image
-        "#]],
+        "]],
         );
     }
 

@@ -215,6 +215,7 @@ fn groups_are_the_claims_that_the_settings_name() {
 }
 
 /// The shortest of several batches of decisions: what else runs on the machine makes others longer.
+#[expect(clippy::disallowed_methods, reason = "a test that measures needs a clock")]
 fn shortest(rules: &AccessRules) -> std::time::Duration {
     let bob = caller("bob", &["team-a"]);
     let batch = || {

@@ -264,8 +264,8 @@ mod tests {
         let (queue, run_slots) = (Queue::default(), RunSlots::new(4, 8));
         let slow: Vec<AppId> = (0..6).map(|n| app(&format!("slow-{n}"))).collect();
         for id in &slow {
-            let slot = run_slots.take(&queue, id, live());
-            assert!(slot.is_some());
+            let taken = run_slots.take(&queue, id, live());
+            assert!(taken.is_some());
             tokio::time::advance(LONG).await;
         }
         let mut held = Vec::new();

@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    fn check(status: Value, expected: &[&str]) {
+    fn check(status: &Value, expected: &[&str]) {
         let app = json!({
             "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
             "metadata": {"name": "app", "namespace": "argocd"},
@@ -99,25 +99,25 @@ mod tests {
             })
         };
         let succeeded = operation("Succeeded", json!({"prune": true}));
-        check(json!({"operationState": succeeded}), &["https://r/x abc"]);
+        check(&json!({"operationState": succeeded}), &["https://r/x abc"]);
         let entry = json!({
             "id": 1, "revision": "old", "deployedAt": "2026-01-01T00:00:00Z", "source": {"repoURL": "https://r/x"},
         });
-        check(json!({"operationState": succeeded, "history": [entry]}), &["https://r/x old"]);
+        check(&json!({"operationState": succeeded, "history": [entry]}), &["https://r/x old"]);
         for (phase, sync) in [
             ("Running", json!({})),
             ("Failed", json!({})),
             ("Succeeded", json!({"dryRun": true})),
             ("Succeeded", json!({"resources": [{"kind": "ConfigMap", "name": "a"}]})),
         ] {
-            check(json!({"operationState": operation(phase, sync)}), &[]);
+            check(&json!({"operationState": operation(phase, sync)}), &[]);
         }
         let both = json!({
             "phase": "Succeeded", "startedAt": "2026-01-01T00:00:00Z", "operation": {"sync": {}},
             "syncResult": {"revision": "", "revisions": ["a", "b"],
                            "sources": [{"repoURL": "https://r/x"}, {"repoURL": "https://r/y"}]},
         });
-        check(json!({"operationState": both}), &["https://r/x a", "https://r/y b"]);
-        check(json!({}), &[]);
+        check(&json!({"operationState": both}), &["https://r/x a", "https://r/y b"]);
+        check(&json!({}), &[]);
     }
 }

@@ -207,7 +207,7 @@ async fn tracking(context: &Context, client: &ClusterClient) -> Result<TrackingS
 }
 
 /// The same, with `argocd-cm` at hand.
-pub(crate) fn tracking_of(argocd_cm: Option<&Manifest>) -> TrackingSettings {
+pub(in crate::commands) fn tracking_of(argocd_cm: Option<&Manifest>) -> TrackingSettings {
     let entries = argocd_cm.and_then(|map| map.value().get("data")?.as_object()).into_iter().flatten();
     let data: ConfigData =
         entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();

@@ -55,6 +55,7 @@ enum Command {
 ///
 /// Examples: `plumb repocreds add https://git.example.com/payments/ --username ci --password-stdin < token`,
 /// `plumb repocreds add git@git.example.com:payments --ssh-private-key-path ~/.ssh/id_ed25519`
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 #[derive(Debug, clap::Args)]
 struct AddArgs {
     /// The beginning of the URLs.

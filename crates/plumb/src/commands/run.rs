@@ -117,7 +117,7 @@ pub(crate) struct Args {
     /// What to log, such as `info` or `plumb_engine=debug`.
     #[arg(long, env = "PLUMB_LOG", default_value = "info")]
     log_level: String,
-    /// Send traces to the OpenTelemetry collector at this address (OTLP over HTTP), such as http://127.0.0.1:4318.
+    /// Send traces to the OpenTelemetry collector at this address (OTLP over HTTP), such as `http://127.0.0.1:4318`.
     #[cfg(feature = "traces")]
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     traces_endpoint: Option<String>,

@@ -18,7 +18,7 @@ use crate::output::Format;
 /// Examples: `plumb schema application`, `plumb schema settings`, `plumb schema --to schemas`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// `application`, `appproject`, `applicationset`, `driftreport`, `plugin` (a text in the ConfigMap `plumb-plugins`) or
+    /// `application`, `appproject`, `applicationset`, `driftreport`, `plugin` (a text in `plumb-plugins`) or
     /// `settings` (`argocd-cm` and `argocd-cmd-params-cm`).
     #[arg(value_name = "KIND", required_unless_present = "to", conflicts_with = "to")]
     kind: Option<String>,

@@ -13,6 +13,7 @@ pub(crate) enum Choice {
 }
 
 /// What the command line and the environment say.
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that is said or not")]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Said {
     /// `--core`.

@@ -18,12 +18,15 @@ use crate::stage::Stage;
 
 /// How many, by place. They are a thousand together.
 const IN_GIT: usize = 500;
-const EDITED: usize = 100;
+const EDITED: usize = 75;
 const IN_ANNOTATIONS: usize = 100;
 const IN_CUSTOM_RESOURCES: usize = 100;
 const IN_VALUES: usize = 60;
+const IN_FAILURES: usize = 3;
+const IN_REFUSALS: usize = 2;
 const IN_ADDRESSES: usize = 20;
 const IN_PLUGINS: usize = 20;
+const IN_VARIABLES: usize = 20;
 const IN_REQUESTS: usize = 50;
 const IN_SETTINGS: usize = 30;
 const IN_SESSIONS: usize = 20;
@@ -140,12 +143,25 @@ fn commit(stage: &Stage, canaries: &mut Canaries) -> Result<()> {
         })
         .collect::<Result<Vec<_>>>()?;
     files.push(("app/custom.yaml".to_owned(), objects::manifests(&custom)));
+    // The API server quotes what it refuses: of an object, and of a hook without a name.
+    let refused: [String; IN_REFUSALS] = [canaries.hatch()?, canaries.hatch()?];
+    let [object, mut hook] =
+        refused.map(|word| objects::custom(GROUP, "Safe", "refused", &json!({"word": word})));
+    hook["metadata"] =
+        json!({"generateName": "refused-", "annotations": {"argocd.argoproj.io/hook": "PreSync"}});
+    files.push(("refused/safe.yaml".to_owned(), objects::manifests(&[object])));
+    files.push(("refused-hook/safe.yaml".to_owned(), objects::manifests(&[hook])));
     let values: Value = json!({"all": canaries.map(IN_VALUES)?});
     let template =
         "apiVersion: v1\nkind: Secret\nmetadata: {name: charted}\nstringData: {{ .Values.all | toJson }}\n";
     let broken = "apiVersion: v1\nkind: Secret\nmetadata: {name: broken}\nstringData:\n  a: b\n {{ .Values.all | toJson }}\n";
+    let fails = "{{ fail (printf \"%s is %q\" .Values.password .Values.secrets) }}\n";
+    let mut failing = || canaries.hatch();
+    let of_failure: [String; IN_FAILURES] = [failing()?, failing()?, failing()?];
+    let of_failure = json!({"password": of_failure[0], "secrets": {"a": of_failure[1], "b": of_failure[2]}});
     let chart = "apiVersion: v2\nname: demo\nversion: 1.0.0\n";
-    for (folder, template) in [("chart", template), ("broken", broken)] {
+    for (folder, template) in [("chart", template), ("broken", broken), ("fails", fails)] {
+        let values = if folder == "fails" { &of_failure } else { &values };
         files.push((format!("{folder}/Chart.yaml"), chart.to_owned()));
         files.push((format!("{folder}/values.yaml"), values.to_string()));
         files.push((format!("{folder}/templates/secret.yaml"), template.to_owned()));
@@ -204,7 +220,7 @@ async fn said(stage: &Stage) -> Result<Vec<(String, String)>> {
     }
     // There `--namespace` is the object's; the settings that name what is hidden are those of the control plane.
     let all = format!("{}/thousand", stage.place.name());
-    let commands: [&[&str]; 18] = [
+    let commands: [&[&str]; 21] = [
         &["drift", "--all"],
         &["drift", "-o", "json"],
         &["doctor"],
@@ -242,6 +258,9 @@ async fn said(stage: &Stage) -> Result<Vec<(String, String)>> {
         &["app", "get", "thousand-broken"],
         &["app", "get", "thousand-elsewhere"],
         &["app", "get", "thousand-plugin"],
+        &["app", "get", "thousand-leak"],
+        &["app", "get", "thousand-fails"],
+        &["app", "get", "thousand-refused"],
         &["undo", "list"],
     ];
     for words in commands {
@@ -288,6 +307,12 @@ async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
     let schema = json!({"type": "object", "properties": {
         "password": {"type": "string", "format": "password"}, "note": {"type": "string"}}});
     stage.place.apply(&objects::crd(GROUP, "Vault", &schema)).await?;
+    let word = json!({"type": "string", "format": "password", "pattern": "^short$"});
+    let schema = json!({"type": "object", "properties": {"word": word}});
+    stage.place.apply(&objects::crd(GROUP, "Safe", &schema)).await?;
+    let leak = "metadata: {name: leak}\nspec: {generate: {command: [sh, -c], args: ['env | grep -v API_VERSIONS | sort >&2; exit 1']}}\n";
+    let plugins = objects::config_map("plumb-plugins", &[("leak.yaml", leak)]);
+    stage.place.apply(&objects::labelled(plugins, "app.kubernetes.io/part-of", "argocd")).await?;
     commit(&stage, &mut of_git)?;
     let of_path = |path: &'static str| {
         move |app: &mut Value| {
@@ -314,13 +339,37 @@ async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
             app["spec"]["source"]["plugin"] = json!({"name": "none", "env": variables});
         })
         .await?;
+    // A plugin that prints all its variables, and a chart that fails with its values.
+    let (mut printed, mut announced) = (Vec::new(), Vec::new());
+    for number in 0..IN_VARIABLES / 2 {
+        printed.push(json!({"name": format!("V{number}"), "value": canaries.hatch()?}));
+        announced.push(json!({"name": format!("p{number}"), "string": canaries.hatch()?}));
+    }
+    let leak = stage
+        .application("thousand-leak", |app| {
+            app["spec"]["source"]["plugin"] =
+                json!({"name": "leak", "env": printed, "parameters": announced});
+        })
+        .await?;
+    let fails = stage.application("thousand-fails", of_path("fails")).await?;
+    let refused = stage.application("thousand-refused", of_path("refused")).await?;
+    let refused_hook = stage.application("thousand-hook", of_path("refused-hook")).await?;
     stage.until_sync(&all, "Synced").await?;
     stage.until_sync(&charted, "Synced").await?;
+    for app in [&refused, &refused_hook] {
+        let has_failed = |live: &Value| live["status"]["operationState"]["phase"] == "Failed";
+        let live = stage.place.wait(app, "has failed", has_failed).await?;
+        let said = live["status"]["operationState"].to_string();
+        ensure!(said.contains("should match '^short$'"), "the refusal says nothing: {said}");
+    }
     let has_condition =
         |live: &Value| live["status"]["conditions"].as_array().is_some_and(|all| !all.is_empty());
-    for app in [&broken, &elsewhere, &plugin] {
+    for app in [&broken, &elsewhere, &plugin, &leak, &fails] {
         stage.place.wait(app, "has a condition", has_condition).await?;
     }
+    let live = stage.place.get(&leak).await?.unwrap_or_default();
+    let conditions = live["status"]["conditions"].to_string();
+    ensure!(conditions.contains("ARGOCD_ENV_V0="), "the plugin's output is not shown at all: {conditions}");
     // Somebody edits, and a Secret leaves Git.
     for number in 0..EDITED / PER_SECRET {
         let edited = objects::secret(&format!("s{number}"), &[]);
@@ -347,6 +396,10 @@ async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
         "thousand-broken",
         "thousand-elsewhere",
         "thousand-plugin",
+        "thousand-leak",
+        "thousand-fails",
+        "thousand-refused",
+        "thousand-hook",
         "thousand-private",
         "thousand-away",
     ];

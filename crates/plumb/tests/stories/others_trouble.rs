@@ -39,7 +39,7 @@ fn account(version: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "quick", "annotations": {"v": version}}})
 }
 
-/// The file that has a version of the ServiceAccount, and what is in it.
+/// The file that has a version of the `ServiceAccount`, and what is in it.
 type Versioned = fn(&str) -> (&'static str, String);
 
 fn quick_file(version: &str) -> (&'static str, String) {
@@ -82,7 +82,7 @@ fn admit_slowly(request: &HttpRequest) -> HttpResponse {
     HttpResponse { status: "200 OK".to_owned(), headers: vec![json], body: answer.to_string().into_bytes() }
 }
 
-/// A webhook that takes long for every ConfigMap of the namespace that is labelled as slow.
+/// A webhook that takes long for every `ConfigMap` of the namespace that is labelled as slow.
 fn slow_webhook(stage: &Stage, authority: &Authority, server: &HttpsServer) -> Value {
     use base64::Engine as _;
     json!({

@@ -277,14 +277,14 @@ async fn credentials_that_are_refused_for_a_while_end_nothing_and_cost_few_lines
 }
 
 /// What happens to a cluster, and how it ends.
-type Trouble = fn(&PrivateCluster) -> Result<()>;
+type Happening = fn(&PrivateCluster) -> Result<()>;
 
 /// The control plane is away until plumb has lost its lease. The same process goes on when it is back.
-async fn outlives(begins: Trouble, ends: Trouble) -> Result<()> {
+async fn outlives(begins: Happening, ends: Happening) -> Result<()> {
     let cluster = start().await?;
-    let on_cluster = async |trouble: Trouble| {
+    let on_cluster = async |happening: Happening| {
         let cluster = Arc::clone(&cluster);
-        blocking(move || trouble(&cluster)).await
+        blocking(move || happening(&cluster)).await
     };
     let mut stage = Stage::bare_in(cluster.shared()).await?;
     let user = stage.give_plumb_a_name().await?;

@@ -42,12 +42,13 @@ pub(super) fn of_judged<'objects>(
 }
 
 fn document(target: &Target, counts: bool, items: Vec<Value>, denied: &[String]) -> Value {
-    json!({
+    let mut document = json!({
         "application": {"namespace": target.namespace, "name": target.name},
         "counts": counts,
-        "items": items,
         "notCompared": denied,
-    })
+    });
+    document["items"] = Value::Array(items);
+    document
 }
 
 /// Each field on both sides, or the whole object. A side that does not have it is left out.

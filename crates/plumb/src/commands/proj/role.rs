@@ -297,7 +297,9 @@ async fn show(context: &Context, role: &RoleArg, output: Format) -> Result<(), C
         let entries = found[field].as_array().cloned().unwrap_or_default();
         entries.into_iter().filter_map(|entry| entry.as_str().map(str::to_owned)).collect::<Vec<_>>()
     };
-    texts("policies").iter().for_each(|policy| context.out.print(policy));
+    for policy in texts("policies") {
+        context.out.print(&policy);
+    }
     for group in texts("groups") {
         context.out.print(&format!("g, {group}, proj:{project}:{}", role.role));
     }

@@ -26,10 +26,12 @@ pub(super) fn typed(mut object: Value, kind: &str) -> Value {
 }
 
 fn list(kind: &str, items: Vec<Value>, version: &Value) -> Value {
-    json!({
+    let mut list = json!({
         "apiVersion": Application::API_VERSION, "kind": format!("{kind}List"),
-        "metadata": {"resourceVersion": version}, "items": items,
-    })
+        "metadata": {"resourceVersion": version},
+    });
+    list["items"] = Value::Array(items);
+    list
 }
 
 impl Door {

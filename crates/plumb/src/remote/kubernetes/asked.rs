@@ -90,16 +90,9 @@ fn decoded(text: &str) -> String {
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+        let byte = code.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(|_| *first == b'%');
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { after.get(2..).unwrap_or_default() } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

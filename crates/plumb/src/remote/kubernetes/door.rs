@@ -32,8 +32,10 @@ impl Door {
 
     async fn answer(&self, request: Request<RequestBody>) -> Response<AnswerBody> {
         let (head, body) = request.into_parts();
-        let body =
-            body.collect().await.map_or_else(|never: Infallible| match never {}, |whole| whole.to_bytes());
+        let body = body
+            .collect()
+            .await
+            .map_or_else(|never: Infallible| match never {}, http_body_util::Collected::to_bytes);
         let asked = Asked::of(&Request::from_parts(head, ()), &body);
         response(self.dispatch(&asked).await)
     }

@@ -26,7 +26,7 @@ fn before(namespace: &str) -> Result<Vec<Value>> {
 }
 
 fn stream(objects: &[Value]) -> String {
-    objects.iter().map(|object| format!("---\n{object}\n")).collect()
+    objects.iter().fold(String::new(), |text, object| text + "---\n" + &object.to_string() + "\n")
 }
 
 fn names(objects: &[Value]) -> BTreeSet<String> {
@@ -43,7 +43,7 @@ fn present(stage: &Stage) -> Result<(String, Vec<Value>)> {
     Ok((printed, read.into_iter().map(|document| document.value).filter(|value| !value.is_null()).collect()))
 }
 
-/// The ReplicaSets of plumb's own Deployment: one per rollout.
+/// The `ReplicaSets` of plumb's own Deployment: one per rollout.
 async fn rollouts(stage: &Stage) -> Result<usize> {
     Ok(stage.place.list("apps/v1", "ReplicaSet", "app.kubernetes.io/name=plumb").await?.len())
 }
