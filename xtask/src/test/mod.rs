@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that CI runs, fastest first.
 
+mod again;
 mod counts;
 mod demo;
 mod steps;

@@ -1,16 +1,21 @@
 //! The steps of a run, and how their results are counted.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 
+use super::again::Failures;
 use super::counts::Counts;
 pub(super) use crate::say::say;
 use crate::{book, image, release, tidy};
+
+/// How many of cargo's last messages are kept: the list of failed binaries is at the end.
+const LAST_MESSAGES: usize = 200;
 
 /// Runs one step, prints how long it took, and adds its counts. A step that fails does not stop the others: one
 /// run shows everything that is wrong.
@@ -91,15 +96,37 @@ fn counted(outcome: Result<()>) -> Counts {
 /// Runs cargo, prints its output, and counts the results of test binaries. A command without test results counts
 /// as one test.
 pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<Counts> {
+    run_cargo(root, args, env).map(|(counts, _)| counts)
+}
+
+/// Runs tests that share a cluster. What fails beside the others runs once more alone.
+pub(super) fn cargo_with_cluster(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<Counts> {
+    let (mut counts, failures) = run_cargo(root, args, env)?;
+    for failed in failures.to_run_again() {
+        say(&format!("failed once, runs again alone: {}", failed.tests.join(", ")));
+        let arguments = failed.arguments();
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (second, _) = run_cargo(root, &words, env)?;
+        // Only tests that ran and passed are taken off.
+        let n_passed = second.passed.min(failed.tests.len()).min(counts.failed);
+        counts.failed -= n_passed;
+        counts.passed += n_passed;
+    }
+    Ok(counts)
+}
+
+fn run_cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<(Counts, Failures)> {
     let mut child = Command::new(env!("CARGO"))
         .args(args)
         .envs(env.iter().map(|(name, value)| (name, value)))
         .current_dir(root)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run cargo {}", args.join(" ")))?;
-    let (mut counts, mut n_skips) = (Counts::default(), 0);
+    let messages = child.stderr.take().map(|stderr| std::thread::spawn(move || pass_on(stderr)));
+    let (mut counts, mut n_skips, mut failures) = (Counts::default(), 0, Failures::default());
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
             let line = line.context("cannot read cargo's output")?;
@@ -107,13 +134,32 @@ pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Res
                 counts += found;
             }
             n_skips += usize::from(Counts::is_skip(&line));
+            failures.read_output(&line);
             say(&line);
         }
     }
-    counts = counts.with_skips(n_skips);
     let status = child.wait().context("cannot wait for cargo")?;
+    for line in messages.and_then(|thread| thread.join().ok()).unwrap_or_default() {
+        failures.read_message(&line);
+    }
+    counts = counts.with_skips(n_skips);
     if counts == Counts::default() || (!status.success() && counts.failed == 0) {
         counts += if status.success() { Counts::one_passed() } else { Counts::one_failed() };
     }
-    Ok(counts)
+    Ok((counts, failures))
+}
+
+/// Prints cargo's messages, and returns the last of them.
+fn pass_on(stderr: impl Read) -> Vec<String> {
+    let mut last = VecDeque::new();
+    for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        // A reader that went away must not fail the run.
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+        if last.len() == LAST_MESSAGES {
+            last.pop_front();
+        }
+        last.push_back(line);
+    }
+    last.into()
 }

@@ -105,7 +105,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     } else {
         let cluster = TestCluster::start()?;
         let env = cluster.environment();
-        step(&mut counts, "tests", || cargo(root, &["test", "--workspace", "--no-fail-fast"], &env))?;
+        let tests = ["test", "--workspace", "--no-fail-fast"];
+        step(&mut counts, "tests", || steps::cargo_with_cluster(root, &tests, &env))?;
         stories(root, &args.with, &env, &mut counts)?;
         drop(cluster);
         step(&mut counts, "demo", || demo::settles(root))?;
