@@ -99,18 +99,26 @@ pub(super) fn cargo(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Res
     run_cargo(root, args, env).map(|(counts, _)| counts)
 }
 
-/// Runs tests that share a cluster. What fails beside the others runs once more alone.
-pub(super) fn cargo_with_cluster(root: &Path, args: &[&str], env: &[(&str, OsString)]) -> Result<Counts> {
+/// Runs tests that share a cluster. What fails beside the others runs once more alone;
+/// what passes then is added to `unsteady`.
+pub(super) fn cargo_with_cluster(
+    root: &Path,
+    args: &[&str],
+    env: &[(&str, OsString)],
+    unsteady: &mut Vec<String>,
+) -> Result<Counts> {
     let (mut counts, failures) = run_cargo(root, args, env)?;
     for failed in failures.to_run_again() {
-        say(&format!("failed once, runs again alone: {}", failed.tests.join(", ")));
+        let names = failed.tests.join(", ");
+        say(&format!("failed once, runs again alone: {names}"));
         let arguments = failed.arguments();
         let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let (second, _) = run_cargo(root, &words, env)?;
-        // Only tests that ran and passed are taken off.
-        let n_passed = second.passed.min(failed.tests.len()).min(counts.failed);
-        counts.failed -= n_passed;
-        counts.passed += n_passed;
+        if second.failed == 0 && second.passed == failed.tests.len() {
+            counts.failed = counts.failed.saturating_sub(second.passed);
+            counts.passed += second.passed;
+            unsteady.push(names);
+        }
     }
     Ok(counts)
 }
