@@ -198,7 +198,7 @@ impl ClusterClient {
             (_, Some(wait)) => Outcome::Overloaded { wait: Some(wait) },
             (Err(ApiError::TimedOut { .. }), None) => Outcome::Lost,
             (Err(error), None) if error.is_unavailable() => Outcome::Overloaded { wait: None },
-            (Err(_), None) => Outcome::Refused,
+            (Err(_), None) => Outcome::Refused { after: record.took },
             (Ok(_), None) => Outcome::Done { sort: record.sort(), after: record.took },
         };
         if let Some(slot) = slot {

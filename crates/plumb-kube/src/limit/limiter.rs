@@ -61,8 +61,8 @@ struct Round {
 pub(crate) enum Outcome {
     /// Done. `sort` is `None` if its time cannot be compared, as for a list.
     Done { sort: Option<Sort>, after: Duration },
-    /// Refused. Its time is not compared: a refusal is faster than the work.
-    Refused,
+    /// Refused. Its time is not compared with that of others: a refusal is faster than the work.
+    Refused { after: Duration },
     /// 429, or 503 of an overloaded server, with the wait it asked for.
     Overloaded { wait: Option<Duration> },
     /// No answer in time.
@@ -150,11 +150,14 @@ impl Limiter {
     fn note_slow(&self, place: &Place, outcome: Outcome, now: Instant) {
         let took = match outcome {
             Outcome::Done { after, .. } => Some(after),
-            Outcome::Refused | Outcome::Overloaded { .. } | Outcome::Lost => None,
+            // To learn that an object is missing takes as long as to read it. A write may be refused before any admission
+            // webhook sees it.
+            Outcome::Refused { after } if !place.is_write => Some(after),
+            Outcome::Refused { .. } | Outcome::Overloaded { .. } | Outcome::Lost => None,
         };
         let is_server_wide = {
             let mut state = self.state();
-            let is_server_wide = state.slow.is_server_wide();
+            let is_server_wide = state.slow.is_server_wide(now);
             state.slow.leave(place, took, now);
             is_server_wide
         };
@@ -177,7 +180,7 @@ impl Limiter {
                 }
                 self.answered(&mut state, all_in_use);
             }
-            Outcome::Refused => self.answered(&mut state, all_in_use),
+            Outcome::Refused { .. } => self.answered(&mut state, all_in_use),
             Outcome::Overloaded { wait } => {
                 state.cut(now, |limit| limit / 2);
                 if let Some(wait) = wait {
@@ -289,6 +292,10 @@ mod tests {
         Outcome::Done { sort: Some(APPLY), after: Duration::from_millis(millis) }
     }
 
+    fn refused(millis: u64) -> Outcome {
+        Outcome::Refused { after: Duration::from_millis(millis) }
+    }
+
     /// All slots in use, each answered after `millis`.
     async fn full_round(limiter: &Limiter, millis: u64) {
         let mut slots = Vec::new();
@@ -346,7 +353,7 @@ mod tests {
             }
             for (n, slot) in slots.into_iter().enumerate() {
                 let list = Outcome::Done { sort: None, after: Duration::from_secs(3) };
-                limiter.note(None, [list, Outcome::Refused, done(20)][n % 3], Instant::now());
+                limiter.note(None, [list, refused(2), done(20)][n % 3], Instant::now());
                 drop(slot);
             }
         }
@@ -411,6 +418,21 @@ mod tests {
         assert_eq!(limiter.limit(), START, "a webhook that never answers is not a server that never answers");
         limiter.slot(Some(place("slow"))).await.done(Outcome::Overloaded { wait: None });
         assert_eq!(limiter.limit(), START / 2, "a server that throttles is");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_quick_refusal_shows_that_reads_are_quick_and_not_that_writes_are() {
+        for (is_write, is_slow_after) in [(false, false), (true, true)] {
+            let (limiter, place) = (Limiter::new(), Place { is_write, ..place("web") });
+            let mut slot = limiter.slot(Some(place.clone())).await;
+            slot.turn_slow();
+            slot.done(done(1000));
+            for _ in 0..4 {
+                assert!(limiter.is_slow(&place));
+                limiter.slot(Some(place.clone())).await.done(refused(5));
+            }
+            assert_eq!(limiter.is_slow(&place), is_slow_after, "is a write: {is_write}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

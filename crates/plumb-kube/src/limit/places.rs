@@ -20,6 +20,8 @@ const MOST_OF_SLOW_SERVER: usize = 6;
 const SERVER_WIDE: usize = 3;
 /// A place is quick again after this many quick answers in a row.
 const QUICK_ANSWERS: u32 = 4;
+/// Reads of a place tell something about the server as a whole for this long after they were slow.
+const SLOW_READ_COUNTS: Duration = Duration::from_secs(5);
 /// A place without requests for this long is no longer known as slow.
 const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 
@@ -54,9 +56,11 @@ impl SlowPlaces {
     }
 
     /// True if the server as a whole is slow, and not only some places.
-    pub(super) fn is_server_wide(&self) -> bool {
+    pub(super) fn is_server_wide(&self, now: Instant) -> bool {
+        let is_slow_read =
+            |place: &Place, known: &SlowPlace| !place.is_write && known.n_quick < QUICK_ANSWERS;
         let has_slow_read =
-            self.places.iter().any(|(place, known)| !place.is_write && known.n_quick < QUICK_ANSWERS);
+            self.places.iter().any(|(place, known)| is_slow_read(place, known) && known.is_recent(now));
         let used = self.places.iter().filter(|(_, known)| known.in_flight > 0);
         let (namespaces, resources): (BTreeSet<&str>, BTreeSet<&str>) =
             used.map(|(place, _)| (place.namespace.as_str(), place.resource.as_str())).unzip();
@@ -65,7 +69,7 @@ impl SlowPlaces {
 
     /// Takes a slot for a request to a slow place, if there is one.
     pub(super) fn enter(&mut self, place: &Place, now: Instant) -> bool {
-        let most = if self.is_server_wide() { MOST_OF_SLOW_SERVER } else { MOST_OF_ALL };
+        let most = if self.is_server_wide(now) { MOST_OF_SLOW_SERVER } else { MOST_OF_ALL };
         if self.in_flight >= most
             || self.places.get(place).is_some_and(|known| known.in_flight >= MOST_OF_ONE)
         {
@@ -110,6 +114,11 @@ impl SlowPlaces {
 }
 
 impl SlowPlace {
+    /// One slow read, as while plumb starts, says nothing about the server a while later.
+    fn is_recent(&self, now: Instant) -> bool {
+        self.in_flight > 0 || now.duration_since(self.last_used) < SLOW_READ_COUNTS
+    }
+
     fn is_forgotten(&self, now: Instant) -> bool {
         self.in_flight == 0 && now.duration_since(self.last_used) > FORGOTTEN_AFTER
     }
@@ -155,20 +164,36 @@ mod tests {
         for (n, expected) in [8, 8, 8, 8, 0].into_iter().enumerate() {
             assert_eq!(n_entered(&mut places, &place("configmaps", &format!("team-{n}"))), expected);
         }
-        assert!(!places.is_server_wide(), "one kind is slow everywhere, others need not be");
+        assert!(!places.is_server_wide(now), "one kind is slow everywhere, others need not be");
         let mut places = SlowPlaces::default();
         for (n, resource) in ["configmaps", "secrets", "services", "deployments"].into_iter().enumerate() {
             let one = place(resource, &format!("team-{n}"));
             places.turn_slow(&one, now);
         }
-        assert!(!places.is_server_wide(), "a webhook may see all of these writes");
+        assert!(!places.is_server_wide(now), "a webhook may see all of these writes");
         let read = Place { is_write: false, ..place("configmaps", "team-0") };
         places.turn_slow(&read, now);
-        assert!(places.is_server_wide());
+        assert!(places.is_server_wide(now));
         assert_eq!(n_entered(&mut places, &place("configmaps", "team-0")), 1);
         for _ in 0..QUICK_ANSWERS {
             places.leave(&read, QUICK, now);
         }
-        assert!(!places.is_server_wide(), "reads are quick again");
+        assert!(!places.is_server_wide(now), "reads are quick again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_slow_read_does_not_stand_for_the_server_a_while_later() {
+        let (mut places, now) = (SlowPlaces::default(), Instant::now());
+        let read = Place { is_write: false, ..place("pods", "other") };
+        places.turn_slow(&read, now);
+        places.leave(&read, LONG, now);
+        for (n, resource) in ["configmaps", "secrets", "services"].into_iter().enumerate() {
+            places.turn_slow(&place(resource, &format!("team-{n}")), now);
+        }
+        assert!(places.is_server_wide(now), "reads and writes are slow at the same time");
+        let later = now + SLOW_READ_COUNTS + Duration::from_secs(1);
+        assert!(!places.is_server_wide(later), "only the writes are still slow, as with a slow webhook");
+        places.turn_slow(&read, later);
+        assert!(places.is_server_wide(later + SLOW_READ_COUNTS * 2), "a read is in flight for long");
     }
 }
