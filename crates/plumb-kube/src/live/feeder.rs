@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::core::Core;
 use super::record::{Address, KindId, Origin, Uid};
 use super::refs;
-use super::rewind::{Answered, Told, contradiction, is_numbered_by_etcd};
+use super::rewind::{Answered, Told, contradiction};
 use super::state::{Seen, State};
 use crate::error::ApiError;
 use crate::feed::{FeedEvent, Head};
@@ -184,7 +184,7 @@ impl Feeder {
     /// A list that is older than what the server had told before, or that has an older state of an object, shows that the
     /// data of the server went back in time.
     fn check_time(&self, version: u64) {
-        if !is_numbered_by_etcd(&self.kind) {
+        if !self.core.state().is_numbered(&self.kind) {
             return;
         }
         // A state that is newer than the list was written after it.

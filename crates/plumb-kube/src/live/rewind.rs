@@ -54,7 +54,7 @@ pub(super) fn other_cluster(told: &Uid, answered: Option<&Uid>) -> Option<String
 }
 
 /// True for the kinds of the API server itself and for those of the Kubernetes project, whose resource versions are those
-/// of etcd. Aggregated API servers number as they like.
+/// of etcd. Aggregated API servers number as they like; only the store knows which of the other kinds are custom resources.
 pub(super) fn is_numbered_by_etcd(kind: &GroupKind) -> bool {
     !kind.group.contains('.') || kind.group.ends_with(".k8s.io")
 }

@@ -5,7 +5,7 @@ use plumb_core::tracking::TrackingSettings;
 use plumb_kube::{Change, LiveOptions, LiveStore, owner_by};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::server::{Play, Server, added, bookmark, deleted, expired, list_end, modified, object};
+use super::server::{Play, Server, added, bookmark, deleted, expired, list_end, modified, object, untracked};
 
 fn key(name: &str) -> ObjectKey {
     ObjectKey::new("", "ConfigMap", Some("a".to_owned()), name)
@@ -263,7 +263,7 @@ async fn a_server_that_went_back_in_time_is_noticed_though_its_watches_are_silen
         (listed(1000, Some(30)), listed(1001, Some(30)), Some("has resource version 30, and had 50")),
         // One odd answer is not enough.
         (listed(40, Some(30)), listed(60, Some(50)), None),
-        // The object was deleted since, or changed.
+        // The object is missing: its kind is listed again. Or it changed.
         (listed(70, None), listed(70, None), None),
         (listed(70, Some(65)), listed(70, Some(65)), None),
     ] {
@@ -282,6 +282,43 @@ async fn a_server_that_went_back_in_time_is_noticed_though_its_watches_are_silen
             None => assert_eq!(found, None),
         }
     }
+}
+
+/// The restore took back the creation of an object, and the server has passed all versions since.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_the_server_no_longer_has_is_listed_again() {
+    let server = Server::default();
+    server.watch(vec![added("x", "u1", 50), list_end(60)]).watch(vec![added("y", "u2", 20), list_end(80)]);
+    server.answer(200, vec![], listed(70, None)).answer(200, vec![], listed(70, None));
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 3).await, ["+x@50", "+y@20", "-x"], "and what the restore brought back");
+    assert_eq!(watches(&server), ["list", "list"]);
+    assert!(!store.contains(&key("x")) && store.contains(&key("y")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_deletion_the_watch_is_about_to_report_costs_no_list() {
+    let server = Server::default();
+    server.watch(vec![added("x", "u1", 50), list_end(60)]);
+    server.answer(200, vec![], listed(70, None)).answer(200, vec![], listed(70, Some(50)));
+    let (store, mut changes) = start(&server);
+    assert_eq!(told(&mut changes, 1).await, ["+x@50"]);
+    assert_eq!(evidence(&store).await, None);
+    assert_eq!(watches(&server), ["list"]);
+}
+
+/// After a restore another client writes the newest object again, with a higher version than before. The server has passed
+/// all versions since. What an app tracks is as old as the backup.
+#[tokio::test(start_paused = true)]
+async fn a_newer_object_of_others_hides_no_change_of_what_an_app_tracks() {
+    let server = Server::default();
+    server.watch(vec![added("x", "u1", 50), untracked("of-others", "u2", 55), list_end(60)]);
+    for _ in 0..2 {
+        server.answer(200, vec![], listed(90, Some(80))).answer(200, vec![], listed(90, Some(30)));
+    }
+    let (store, _changes) = start(&server);
+    let found = evidence(&store).await;
+    assert!(found.as_ref().is_some_and(|text| text.contains("version 30, and had 50")), "{found:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -168,6 +168,13 @@ pub(crate) fn added(name: &str, uid: &str, version: u64) -> Play {
     Play::Event(json!({"type": "ADDED", "object": object(name, uid, version)}))
 }
 
+/// One that no app tracks.
+pub(crate) fn untracked(name: &str, uid: &str, version: u64) -> Play {
+    let mut object = object(name, uid, version);
+    object["metadata"]["annotations"] = json!({});
+    Play::Event(json!({"type": "ADDED", "object": object}))
+}
+
 pub(crate) fn modified(name: &str, uid: &str, version: u64) -> Play {
     Play::Event(json!({"type": "MODIFIED", "object": object(name, uid, version)}))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plumb_testkit::{PrivateCluster, TestNamespace, objects, wait};
+use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::fleet::cluster_secret;
@@ -95,6 +96,69 @@ async fn a_registered_cluster_that_was_restored_is_read_anew_and_healed() -> Res
     let log = wait::until_seen(NOTICED_WITHIN, "the change of state has its reason", log, has_reason).await?;
     assert_eq!(lines(&log, "the data of the API server went back in time"), 1, "one line");
     Ok(())
+}
+
+/// The restore takes back a change of one custom resource. Before plumb looks again, other clients have written so often that
+/// no list is older than what plumb knows.
+#[tokio::test]
+async fn a_custom_resource_that_a_restore_took_back_is_healed_though_the_versions_went_on() -> Result<()> {
+    let cluster = start().await?;
+    let far = TestNamespace::in_cluster(cluster.shared()).await?;
+    let mut stage = Stage::bare().await?;
+    // plumb is frozen for a while. It must not lose the lease, after which everything is read anew as well.
+    stage.arguments = vec!["--lease-deadline-seconds=600".to_owned()];
+    stage.begin().await?;
+    let server = format!("https://127.0.0.1:{}", cluster.shared().port()?);
+    let config = far.cluster().certificate_config()?.to_string();
+    stage.place.apply(&cluster_secret("busy", &server, &config)).await?;
+    let group = format!("{}.example.com", far.name());
+    let crd = objects::crd(
+        &group,
+        "Tenant",
+        &json!({"type": "object", "properties": {"size": {"type": "integer"}}}),
+    );
+    let tenant = |size: u32| objects::custom(&group, "Tenant", "store", &json!({"size": size}));
+    far.apply(&crd).await?;
+    far.wait(&crd, "is served", |crd| {
+        let all = crd["status"]["conditions"].as_array().into_iter().flatten();
+        all.into_iter().any(|one| one["type"] == "Established" && one["status"] == "True")
+    })
+    .await?;
+    stage.repo.commit(&[("app/tenant.yaml", objects::manifests(&[tenant(1)]))])?;
+    let healing = stage
+        .application("healing", |app| {
+            app["spec"]["destination"] = json!({"name": "busy", "namespace": far.name()});
+            automated(app);
+        })
+        .await?;
+    stage.until_sync(&healing, "Synced").await?;
+    while_stopped(&cluster, PrivateCluster::back_up).await?;
+
+    stage.repo.commit(&[("app/tenant.yaml", objects::manifests(&[tenant(2)]))])?;
+    stage.refresh(&healing).await?;
+    far.wait(&tenant(2), "has the new value", |live| live["spec"]["size"] == 2).await?;
+    stage.until_sync(&healing, "Synced").await?;
+    let before = version(&far.apply(&objects::config_map("busy", &[("n", "0")])).await?)?;
+    kill_process(stage.pid()?, Signal::STOP).context("freeze plumb")?;
+    while_stopped(&cluster, PrivateCluster::restore).await?;
+    for n in 1.. {
+        let written = far.apply(&objects::config_map("busy", &[("n", &n.to_string())])).await?;
+        // Some more than were written since by others, before the cluster was stopped.
+        if version(&written)? > before + 300 {
+            break;
+        }
+    }
+    kill_process(stage.pid()?, Signal::CONT).context("wake plumb")?;
+    far.wait_within(NOTICED_WITHIN, &tenant(2), "is healed", |live| live["spec"]["size"] == 2).await?;
+    let log = stage.log()?;
+    assert_eq!(lines(&log, "the lease is lost"), 0, "{log}");
+    assert_eq!(lines(&log, "the data of the API server went back in time"), 1, "one line: {log}");
+    Ok(())
+}
+
+fn version(object: &Value) -> Result<u64> {
+    let version = object["metadata"]["resourceVersion"].as_str().context("an object without version")?;
+    version.parse().context("a version that is not a number")
 }
 
 #[tokio::test]
