@@ -307,7 +307,7 @@ mod tests {
             "",
             r#"{"repo":"a","url":"b","connectionState":{"status":"x","url":"b"}}"#,
             &expect![[
-                r#"repository.RepositoryService/CreateRepository {"repo":{"connectionState":{"status":"x"},"repo":"a"}}"#
+                r#"repository.RepositoryService/Create {"repo":{"connectionState":{"status":"x"},"repo":"a"}}"#
             ]],
         );
         check(
