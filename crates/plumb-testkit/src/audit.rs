@@ -37,7 +37,9 @@ pub struct AuditEvent {
 /// Who asked.
 #[derive(Clone, Debug, Deserialize)]
 pub struct AuditUser {
-    /// For example `plumb-admin` or `system:serviceaccount:argocd:plumb`.
+    /// For example `plumb-admin` or `system:serviceaccount:argocd:plumb`. Empty if the API server did not accept who
+    /// asked.
+    #[serde(default)]
     pub username: String,
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use plumb_api::Status;
 use plumb_core::normalize::{change_secret_values, has_secret_values, is_copy_annotation};
 use plumb_core::object::{GroupVersionKind, Manifest};
@@ -98,28 +96,10 @@ impl Masks {
     }
 }
 
-/// A Secret as the API server stores it: what `stringData` has is in `data`. Other objects stay as they are.
-pub(super) fn as_stored(mut object: Value) -> Value {
-    let is_secret = object.get("kind").and_then(Value::as_str) == Some("Secret")
-        && object.get("apiVersion").and_then(Value::as_str) == Some("v1");
-    let Some(fields) = object.as_object_mut().filter(|_| is_secret) else { return object };
-    if !fields.get("stringData").is_some_and(Value::is_object) {
-        return object;
-    }
-    let Some(Value::Object(texts)) = fields.remove("stringData") else { return object };
-    let data = fields.entry("data").or_insert_with(|| json!({}));
-    if !data.is_object() {
-        *data = json!({});
-    }
-    for (name, text) in texts {
-        data[name] = json!(STANDARD.encode(text.as_str().unwrap_or_default()));
-    }
-    object
-}
-
 #[cfg(test)]
 mod tests {
     use plumb_core::normalize::LAST_APPLIED;
+    use plumb_core::secrets::as_stored;
 
     use super::*;
 
@@ -184,7 +164,5 @@ mod tests {
         let other = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "eg==", "b": "eQ=="}});
         let shown = masks.hide_beside(stored, Some(&other));
         assert_eq!(shown["data"], json!({"a": "++++++++++++", "b": "++++++++"}));
-        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "stringData": {"a": "x"}});
-        assert_eq!(as_stored(map.clone()), map);
     }
 }

@@ -7,11 +7,12 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use plumb_api::Status;
 use plumb_core::desired::Propagation;
 use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
+use plumb_core::secrets::as_stored;
 use plumb_crd::application::ResourceStatus;
 use plumb_kube::{DeleteOptions, Fence, Gate, Patch};
 use serde_json::{Value, json};
 
-use super::mask::{Masks, as_stored, masks_for, masks_for_one};
+use super::mask::{Masks, masks_for, masks_for_one};
 use super::tree;
 use crate::backend::{delete_with, of_api, patch_with, target};
 use crate::call::{Answer, Call, FoundApp};

@@ -7,11 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
+use plumb_core::secrets::as_stored;
 use plumb_core::text::without_logins;
 use plumb_crd::Application;
 use serde_json::{Value, json};
 
-use super::mask::{as_stored, masks_for};
+use super::mask::masks_for;
 use crate::call::{Answer, Call};
 use crate::random::hex;
 

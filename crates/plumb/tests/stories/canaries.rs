@@ -150,7 +150,9 @@ fn commit(stage: &Stage, canaries: &mut Canaries) -> Result<()> {
     hook["metadata"] =
         json!({"generateName": "refused-", "annotations": {"argocd.argoproj.io/hook": "PreSync"}});
     files.push(("refused/safe.yaml".to_owned(), objects::manifests(&[object])));
-    files.push(("refused-hook/safe.yaml".to_owned(), objects::manifests(&[hook])));
+    // An app that has only hooks is Synced, and no automated sync starts.
+    let beside = objects::config_map("beside-a-refused-hook", &[]);
+    files.push(("refused-hook/safe.yaml".to_owned(), objects::manifests(&[hook, beside])));
     let values: Value = json!({"all": canaries.map(IN_VALUES)?});
     let template =
         "apiVersion: v1\nkind: Secret\nmetadata: {name: charted}\nstringData: {{ .Values.all | toJson }}\n";

@@ -132,7 +132,7 @@ async fn a_secret_that_git_does_not_know_is_named_with_its_users() -> Result<()>
     let data: Value = serde_json::from_str(&stage.plumb(&["doctor", "--secrets", "-o", "json"])?)?;
     assert_eq!(data["unknown"][0]["externalSecret"]["spec"]["data"][0]["secretKey"], "password");
     let output = stage.plumb_says(&["doctor", "--secrets", "--app", "none"])?;
-    ensure!(output.contains("no app of this cluster matches"), "{output}");
+    ensure!(output.contains("no app matches"), "{output}");
     Ok(())
 }
 

@@ -133,9 +133,15 @@ async fn the_tree_has_what_is_missing_and_orphans_and_nothing_that_the_project_f
     let shop = stage.application("shop", |_| {}).await?;
     stage.place.wait(&shop, "is compared", |live| live["status"]["sync"]["status"] == "OutOfSync").await?;
     let tree = async || admin.get("applications/shop/resource-tree").await.map(|(_, tree)| tree);
-    let missing = tree().await?["nodes"].as_array().cloned().unwrap_or_default();
-    ensure!(missing.iter().any(|node| node["name"] == "settings" && node["health"]["status"] == "Missing"));
-    ensure!(missing.iter().all(|node| node.get("uid").is_none()), "nothing is live yet: {missing:?}");
+    let seen = async || tree().await.unwrap_or_default();
+    // plumb sees what it wrote a moment later than the story.
+    let is_missing = |tree: &Value| {
+        let mut nodes = tree["nodes"].as_array().into_iter().flatten();
+        nodes.any(|node| node["name"] == "settings" && node["health"]["status"] == "Missing")
+    };
+    let missing = wait::until_seen(Duration::from_secs(30), "settings is missing", &seen, is_missing).await?;
+    let mut nodes = missing["nodes"].as_array().into_iter().flatten();
+    ensure!(nodes.all(|node| node.get("uid").is_none()), "nothing is live yet: {missing:?}");
     stage.place.apply(&objects::config_map("stray", &[("a", "b")])).await?;
     let change = async |spec: &Value| {
         let mut project = admin.get("projects/default").await?.1;
@@ -151,7 +157,6 @@ async fn the_tree_has_what_is_missing_and_orphans_and_nothing_that_the_project_f
         let mut orphans = tree["orphanedNodes"].as_array().into_iter().flatten();
         orphans.any(|node| node["name"] == "stray")
     };
-    let seen = async || tree().await.unwrap_or_default();
     wait::until_seen(Duration::from_secs(30), "the orphan is in the tree", &seen, has_stray).await?;
     let refused = change(&json!({"destinations": []})).await.err().map(|error| error.to_string());
     let refused = refused.context("an app lost its destination")?;

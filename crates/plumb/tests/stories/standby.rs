@@ -182,7 +182,7 @@ async fn a_lease_that_cannot_be_renewed_is_waited_for_and_the_same_process_goes_
     let (mut stage, proxy) = Stage::set_behind_proxy().await?;
     let map = objects::config_map("map", &[("a", "1")]);
     stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
-    let app = stage.application("held", automated).await?;
+    let app = stage.application("held-lease", automated).await?;
     stage.until_sync(&app, "Synced").await?;
     let inside = stage.address("metrics and health").await?;
 
@@ -215,7 +215,7 @@ async fn an_engine_that_cannot_be_started_again_does_not_end_the_process() -> Re
     let (mut stage, proxy) = Stage::set_behind_proxy().await?;
     let map = objects::config_map("map", &[("a", "1")]);
     stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
-    let app = stage.application("held", automated).await?;
+    let app = stage.application("held-cache", automated).await?;
     stage.until_sync(&app, "Synced").await?;
     let inside = stage.address("metrics and health").await?;
     let pid = stage.pid()?;
@@ -228,7 +228,8 @@ async fn an_engine_that_cannot_be_started_again_does_not_end_the_process() -> Re
     wait::until_seen(TAKEOVER, "it says that it waits for the lease", ready, waits).await?;
     let (cache, away) = (stage.cache().to_owned(), stage.cache().with_extension("away"));
     std::fs::rename(&cache, &away)?;
-    std::fs::write(&cache, "in the way")?;
+    // A directory in which not even root makes another one. A file would be removed: it is in the cache.
+    std::os::unix::fs::symlink("/proc", &cache)?;
     stage.place.patch_as("kubectl-edit", &map, &json!({"data": {"a": "edited"}})).await?;
     proxy.heal();
     let log = async || std::fs::read_to_string(away.join("plumb.log")).unwrap_or_default();
@@ -252,7 +253,7 @@ async fn credentials_that_are_refused_for_a_while_end_nothing_and_cost_few_lines
     let (mut stage, proxy) = Stage::set_behind_proxy().await?;
     let map = objects::config_map("map", &[("a", "1")]);
     stage.repo.commit(&[("app/map.yaml", objects::manifests(std::slice::from_ref(&map)))])?;
-    let app = stage.application("held", automated).await?;
+    let app = stage.application("held-credentials", automated).await?;
     stage.until_sync(&app, "Synced").await?;
     let inside = stage.address("metrics and health").await?;
     let pid = stage.pid()?;

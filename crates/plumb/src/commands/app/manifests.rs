@@ -1,6 +1,7 @@
 //! `plumb app manifests`
 
 use plumb_core::object::Manifest;
+use plumb_core::secrets::as_stored;
 use serde_json::Value;
 
 use crate::connect::cluster_of;
@@ -57,7 +58,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let client = cluster_of(context, &home, &application).await?;
     let masks = Masks::read(context, &home).await.with_passwords(&client, all.iter().copied()).await?;
     for manifest in all {
-        print(context, manifest.value().clone(), &masks);
+        // As the API server stores it, and as the API shows it.
+        print(context, as_stored(manifest.value().clone()), &masks);
     }
     for problem in &desired.problems {
         context.out.note(&problem_line(problem));
