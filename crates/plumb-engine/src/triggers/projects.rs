@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::first_list::FirstList;
 use super::stream::stream;
 use crate::engine::Engine;
-use crate::queue::{Trigger, TriggerReason};
+use crate::queue::{RefreshDepth, Trigger, TriggerReason};
 
 /// Watches the projects. Without them every app would be refused, so the engine waits for their first list.
 pub(crate) async fn watch_projects(engine: Arc<Engine>, listed: oneshot::Sender<()>) {
@@ -44,7 +44,8 @@ pub(crate) async fn watch_projects(engine: Arc<Engine>, listed: oneshot::Sender<
                 .filter(|known| known.app.as_ref().is_ok_and(|app| changed.contains(&app.project)));
             engine.request_runs(
                 apps.map(|known| known.id.clone()).collect(),
-                Trigger::live(TriggerReason::Project),
+                // The project decides which commits count: one that it refused may be permitted now.
+                Trigger::new(RefreshDepth::Git, TriggerReason::Project),
             );
         }
     }
