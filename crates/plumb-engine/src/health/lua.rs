@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use plumb_core::health::Health;
 use plumb_core::object::{Manifest, ObjectKey};
 use plumb_lua::{Asks, Error, Scripts};
+use tracing::Span;
 
 /// A script that exceeded its limits this often in one run is not called again in that run: it would take as long for
 /// the next objects, and fail too.
@@ -68,7 +69,9 @@ pub(crate) async fn ask(
     }
     let scripts = Arc::clone(scripts);
     let keys: Vec<ObjectKey> = to_ask.iter().map(|(key, _)| key.clone()).collect();
-    let fresh = tokio::task::spawn_blocking(move || run(&scripts, to_ask)).await.unwrap_or_else(|_| {
+    let span = Span::current();
+    let judge = move || span.in_scope(|| run(&scripts, to_ask));
+    let fresh = tokio::task::spawn_blocking(judge).await.unwrap_or_else(|_| {
         // The message of a panic can quote the object.
         let aborted = |key| (key, None, Some(Health::unknown("a defect of plumb aborted the Lua script")));
         keys.into_iter().map(aborted).collect()

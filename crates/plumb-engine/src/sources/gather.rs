@@ -17,7 +17,7 @@ use plumb_render::{
     AppFacts, Charts, ClusterFacts, Freshness, Overrides, RenderRequest, Rendered, Renderer, RendererConfig,
     SourceType,
 };
-use tracing::info;
+use tracing::{Instrument as _, info};
 
 use super::error::SourceError;
 use super::gathered::{Gathered, StoredGathered};
@@ -26,7 +26,7 @@ use super::parked::{Asked, Earlier, Outcome, Parked};
 use super::path_filter;
 use super::render_slots::RenderSlots;
 use super::resolve::{Access, Resolved};
-use super::slow_servers::{Answered, Asking, NotGathered, Patience, SlowServers};
+use super::slow_servers::{Answered, Asking, NotGathered, Patience, SlowServers, span_of};
 use crate::apps::context::AppContext;
 use crate::apps::large_apps::{LargeApps, Turn};
 use crate::config::settings::StartSettings;
@@ -193,6 +193,7 @@ impl Sources {
             let _asking = asking;
             this.resolve(&access, &inputs, &[], policy.depth, policy.since).await
         };
+        let request = |asking: Asking| request(asking).instrument(span_of(&app.id));
         match self.slow_servers.ask(servers, request).await {
             Ok(Ok(resolved)) => {
                 Ok(stored.revisions.iter().eq(resolved.iter().map(|source| &source.revision)))
@@ -279,6 +280,7 @@ impl Sources {
             Earlier::None | Earlier::Ended(Ok(_)) => {}
         }
         let servers = servers(&asked.inputs);
+        let span = span_of(&app.id);
         let (this, app, context, request) = (Arc::clone(self), app.clone(), context.clone(), asked.clone());
         let gather = |asking: Asking| async move {
             let resolved = {
@@ -289,6 +291,7 @@ impl Sources {
             };
             this.compare_or_build(&app, &context, request, known, resolved).await
         };
+        let gather = |asking: Asking| gather(asking).instrument(span);
         if patience == Patience::Endless {
             return gather(Asking::by_a_command()).await.map_err(NotGathered::Failed);
         }
@@ -422,7 +425,7 @@ impl Sources {
             count.fetch_add(1, Ordering::Relaxed);
             may_vary |= output.source_type != SourceType::Directory;
             types.push(output.source_type.as_str().to_owned());
-            log_passed_over(app, &output);
+            log_passed_over(&output);
             manifests.extend(output.manifests);
         }
         let desired = complete(desired_set(manifests, context, app))?;
@@ -442,10 +445,10 @@ struct RenderedSources {
 }
 
 /// Says which files are no manifests, when they are first rendered.
-fn log_passed_over(app: &App, output: &Rendered) {
+fn log_passed_over(output: &Rendered) {
     for manifest in output.manifests.iter().filter(|manifest| !output.cached && manifest.is_passed_over()) {
         let file = manifest.origin.as_ref().map(|origin| origin.file.as_str()).unwrap_or_default();
-        info!(app = %app.id, file, "the file is no manifest and is passed over");
+        info!(file, "skipped a file that is not a manifest");
     }
 }
 

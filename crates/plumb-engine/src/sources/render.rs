@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plumb_core::app::AppId;
 use plumb_render::{Freshness, Looked, Planned, RenderError, RenderObserver, RenderRequest, Rendered};
+use tracing::Span;
 
 use super::error::SourceError;
 use super::gather::Sources;
@@ -41,11 +42,12 @@ enum Step {
     RunTool(Box<Planned>, Box<RenderRequest>),
 }
 
-/// Renders on a thread that may block.
-async fn blocking<T: Send + 'static>(
+/// Renders on a thread that may block. Lines that it logs there name the app, as those of the caller do.
+pub(super) async fn blocking<T: Send + 'static>(
     render: impl FnOnce() -> Result<T, RenderError> + Send + 'static,
 ) -> Result<T, SourceError> {
-    let output = tokio::task::spawn_blocking(render).await;
+    let span = Span::current();
+    let output = tokio::task::spawn_blocking(move || span.in_scope(render)).await;
     Ok(output.map_err(|_| SourceError::Aborted { what: "rendering" })??)
 }
 

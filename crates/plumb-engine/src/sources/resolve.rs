@@ -18,6 +18,7 @@ use plumb_render::{Chart, ChartDependency, ChartRepository, Freshness, MemoryFil
 use super::error::SourceError;
 use super::gather::Sources;
 use super::inputs::RenderInputs;
+use super::render::blocking;
 use crate::apps::context::AppContext;
 use crate::config::settings::Settings;
 use crate::queue::RefreshDepth;
@@ -304,9 +305,7 @@ impl Sources {
         let mut fetched: BTreeMap<ChartDependency, Arc<dyn SourceFiles>> = BTreeMap::new();
         let missing = {
             let (renderer, request) = (Arc::clone(&self.renderer), request.clone());
-            tokio::task::spawn_blocking(move || renderer.missing_dependencies(&request))
-                .await
-                .map_err(|_| SourceError::Aborted { what: "rendering" })??
+            blocking(move || renderer.missing_dependencies(&request)).await?
         };
         for dependency in missing.into_iter().filter(|dependency| !dependency.is_local()) {
             let project = context.project.name();

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use plumb_core::app::AppId;
 use plumb_crd::application::ConditionType;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tracing::{Span, info_span};
 
 use super::error::SourceError;
 
@@ -189,9 +191,18 @@ impl Drop for Wait {
     }
 }
 
+/// The span of a request for the sources of an app. The request may outlast the run that started it, so it follows the run
+/// and is not a part of it.
+pub(super) fn span_of(app: &AppId) -> Span {
+    let span = info_span!(parent: None, "sources", %app);
+    span.follows_from(Span::current());
+    span
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::time::Instant;
+    use tracing::Instrument as _;
 
     use super::*;
 
@@ -264,5 +275,43 @@ mod tests {
         let result = request.within(MAX_WAIT_IF_SLOW).await;
         assert!(matches!(result, Some(Err(SourceError::Aborted { .. }))), "{result:?}");
         assert!(slow_servers.with(|slow_servers| slow_servers.is_empty()));
+    }
+
+    /// A log in memory.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_names_its_app_in_the_log_also_after_its_run() {
+        let (log, app) = (Log::default(), AppId { namespace: "team".to_owned(), name: "web".to_owned() });
+        let writer = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
+        let _guard = tracing::subscriber::set_default(subscriber);
+        let request = |asking: Asking| async move {
+            let _asking = asking;
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            tracing::info!("answered");
+            Ok(())
+        };
+        let request = |asking: Asking| request(asking).instrument(span_of(&app));
+        let slow_servers = SlowServers::default();
+        let run = slow_servers.ask(BTreeSet::new(), request);
+        let request = run.instrument(info_span!("reconcile")).await.err().unwrap();
+        request.answered().wait().await;
+        let log = String::from_utf8(log.0.lock().clone()).unwrap();
+        assert!(log.contains("sources{app=team/web}") && log.contains("answered"), "{log}");
+        assert!(!log.contains("reconcile"), "it is no part of the run, which has ended: {log}");
     }
 }
