@@ -2,6 +2,7 @@
 //!
 //! - [`cluster`]: real control planes on 127.0.0.1, built from this repository's own sources.
 //! - [`git`]: Git repositories in a temporary directory, made by the real program.
+//! - [`SmallDisk`]: a disk that can be full or read-only.
 //! - [`skipped`]: how a test says that this machine cannot run it.
 //! - [`objects`]: small makers of Kubernetes objects, as JSON values.
 //! - `TestNamespace`: a fresh namespace in the one cluster of a test run, with everything a test
@@ -15,6 +16,7 @@
 //! Its errors are those of `anyhow`: they are shown to the author of a test, and no code decides by them.
 
 mod skip;
+mod disk;
 pub mod git;
 pub mod objects;
 pub mod cluster;
@@ -45,6 +47,7 @@ pub mod proxy;
 #[cfg(all(feature = "client", feature = "servers"))]
 mod sealed_secrets;
 
+pub use disk::SmallDisk;
 pub use skip::skipped;
 
 #[cfg(feature = "client")]

@@ -209,6 +209,44 @@ async fn a_cache_directory_that_cannot_be_used_is_named() {
     next_commit(&repository, &mirrors, "2", "usable again").await;
 }
 
+/// What the message of a failed fetch has to say about the disk.
+fn assert_names_the_disk(error: &plumb_git::FetchError, part: &str) {
+    let message = whole(error);
+    let is_named = ["check its free space", "No space left on device", "Read-only file system"];
+    assert!(is_named.iter().any(|words| message.contains(words)), "{part}: {message}");
+    assert!(!message.contains("install git") && !message.contains("credentials"), "{part}: {message}");
+    assert!(error.retry().is_transient(), "{part}: {message}");
+}
+
+#[tokio::test]
+async fn a_disk_that_is_full_or_read_only_is_named_and_used_again_afterwards() {
+    let repository = repository_with(1);
+    let Some(disk) = plumb_testkit::SmallDisk::at(&repository.cache(), 2048).unwrap() else { return };
+    let (mirrors, url) = (repository.mirrors(), repository.url());
+    next_commit(&repository, &mirrors, "1", "before").await;
+    let known = RevisionSpec::new(repository.git(&["rev-parse", "HEAD"]).as_str());
+    // What is there can be read, and a commit that is not there is an error that names the disk.
+    let check = async |content: &str, part: &str| {
+        let (mirror, commit) = mirrors.resolve(&url, &anonymous(), &known).await.unwrap();
+        assert_eq!(mirror.tree(&commit).unwrap().read(&path("a")).unwrap(), b"1", "{part}");
+        repository.write("a", content);
+        repository.commit(content);
+        if let Err(error) = mirrors.fetch(&url, &anonymous()).await {
+            assert_names_the_disk(&error, part);
+        } else {
+            panic!("{part}: the commit cannot be stored");
+        }
+    };
+    disk.fill().unwrap();
+    check("2", "full").await;
+    disk.make_room().unwrap();
+    next_commit(&repository, &mirrors, "3", "with room again").await;
+    disk.make_read_only().unwrap();
+    check("4", "read-only").await;
+    disk.make_writable().unwrap();
+    next_commit(&repository, &mirrors, "5", "writable again").await;
+}
+
 /// A fetch that fails for another reason does not throw the mirror away.
 #[tokio::test]
 async fn a_fetch_that_fails_keeps_the_mirror() {

@@ -171,6 +171,49 @@ fn a_cache_directory_that_cannot_be_used_is_named() {
     check_all(&workbench, None, "usable again");
 }
 
+/// What is in the cache is used, and plain files need no disk. Where a tool needs one, the error names it.
+#[test]
+fn a_disk_that_is_full_or_read_only_is_named_and_used_again_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = directory.path().join("cache");
+    let Some(disk) = plumb_testkit::SmallDisk::at(&cache, 8192).unwrap() else { return };
+    let workbench = Workbench::with_config(&sources(), |config| config.directory = cache);
+    check_all(&workbench, Some(false), "new");
+    let check = |content: &str, part: &str| {
+        check_all(&workbench, Some(true), part);
+        // Another commit.
+        for (path, _) in sources().into_iter().filter(|(path, _)| path.ends_with("a.yaml")) {
+            let folder = path.split('/').next().unwrap();
+            let text = format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {folder}}}\ndata: {{of: {content}}}\n"
+            );
+            workbench.write(path, &text);
+        }
+        assert_eq!(names(&workbench.render("plain", None).unwrap()), ["ConfigMap/plain"], "{part}");
+        for (path, name) in expected() {
+            match workbench.render(path, None) {
+                Ok(rendered) => assert_eq!(names(&rendered), [name], "{part}"),
+                Err(error) => {
+                    let message = error.full_message();
+                    let is_named = ["check the free space", "no space left", "read-only file system"];
+                    let is_named = is_named.iter().any(|words| message.to_lowercase().contains(words));
+                    assert!(is_named, "{part} {path}: {message}");
+                }
+            }
+        }
+    };
+    disk.fill().unwrap();
+    check("full", "full");
+    disk.make_room().unwrap();
+    check_all(&workbench, None, "with room again");
+    check_all(&workbench, Some(true), "with room again, stored");
+    disk.make_read_only().unwrap();
+    check("locked", "read-only");
+    disk.make_writable().unwrap();
+    check_all(&workbench, None, "writable again");
+    check_all(&workbench, Some(true), "writable again, stored");
+}
+
 #[tokio::test]
 async fn every_chart_on_disk_may_be_damaged() {
     let server = Server::start();
