@@ -21,6 +21,10 @@ const MOST_MIB: u64 = 200;
 /// The chart of every tenth app ships this many CRDs.
 const CRDS_PER_CHART: usize = 5;
 const KIB: usize = 1024;
+/// Most memory for a CRD that no app uses: a watch and a few names. Its schema has 170 KiB on average.
+const KIB_PER_UNUSED_CRD: usize = 64;
+/// Most that a second rendering of everything leaves behind.
+const LEFT_BEHIND_MIB: u64 = 15;
 /// After this time without work free memory was returned.
 const REST: Duration = Duration::from_secs(15);
 
@@ -62,6 +66,15 @@ pub(crate) async fn run(bench: &Bench) -> Result<()> {
         writeln!(out, "| {when} | {} MiB | {} MiB |", memory.resident_mib, memory.peak_mib)?;
     }
     ensure!(at_last.peak_mib <= MOST_MIB, "{} MiB at the peak, not {MOST_MIB} MiB", at_last.peak_mib);
+    // The rest grows with what is tracked, not with what exists.
+    let most = start.resident_mib + u64::try_from(bench.args.unused_crds * KIB_PER_UNUSED_CRD / KIB)? + 2;
+    ensure!(
+        with_crds.resident_mib <= most,
+        "{} MiB with CRDs that no app uses, not {most} MiB",
+        with_crds.resident_mib
+    );
+    let most = at_rest.resident_mib + LEFT_BEHIND_MIB;
+    ensure!(at_last.resident_mib <= most, "{} MiB at rest again, not {most} MiB", at_last.resident_mib);
     Ok(())
 }
 
