@@ -22,6 +22,8 @@ use crate::read::METADATA_ONLY;
 
 /// How often a sample is read. Together with the confirmation far less than a minute.
 const SAMPLE_EVERY: Duration = Duration::from_secs(20);
+/// After an outage the watches come back one after the other: those of this time cost one look.
+const AFTER_OUTAGE: Duration = Duration::from_secs(1);
 /// A first suspicion is confirmed after this time.
 const CONFIRM_AFTER: Duration = Duration::from_secs(1);
 
@@ -176,7 +178,10 @@ pub(super) async fn detect(core: Arc<Core>) {
         // Another cluster at the same address cannot come without an outage.
         let was_away = tokio::select! {
             () = tokio::time::sleep(SAMPLE_EVERY.saturating_sub(jitter(SAMPLE_EVERY / 4))) => false,
-            () = core.came_back.notified() => true,
+            () = core.came_back.notified() => {
+                tokio::time::sleep(AFTER_OUTAGE).await;
+                true
+            }
         };
         let first = look(&core, was_away).await;
         if first.evidence.is_none() && first.missing.is_empty() {
