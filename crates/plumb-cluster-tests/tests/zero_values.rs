@@ -21,8 +21,15 @@ use plumb_core::witness::{LAST_WRITER_ANNOTATION, Note};
 use plumb_testkit::TestNamespace;
 use serde_json::{Value, json};
 
-/// The clients of users, as `managedFields` name them.
-const USERS: [&str; 4] = ["kubectl-edit", "kubectl-patch", "kubectl-replace", "kubectl-client-side-apply"];
+/// The clients of users, as `managedFields` name them: those of kubectl, and names that plumb does not know.
+const USERS: [&str; 6] = [
+    "kubectl-edit",
+    "kubectl-patch",
+    "kubectl-replace",
+    "kubectl-client-side-apply",
+    "python-client",
+    "unknown",
+];
 const OPERATOR: &str = "switch-operator";
 
 struct Switches<'a> {
@@ -166,7 +173,7 @@ fn is_omitted(leaf: &[Segment], object: &Value) -> bool {
 fn noted(live: &Value, writer: &str) -> Value {
     let at = jiff::Timestamp::now();
     let mut noted = live.clone();
-    let note = Note { writer: writer.to_owned(), user: None, at }.to_string();
+    let note = Note { writer: writer.to_owned(), user: None, is_administrator: false, at }.to_string();
     noted["metadata"]["annotations"][LAST_WRITER_ANNOTATION] = json!(note);
     noted
 }
