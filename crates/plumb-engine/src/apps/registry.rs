@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 use plumb_core::app::{AppId, Pause, PausedObjects};
 use plumb_core::object::Manifest;
+use plumb_core::sync::OperationPhase;
 use plumb_crd::Application;
 use plumb_crd::annotations::{DELETION_APPROVED, LINK_PREFIX};
 use tokio::sync::broadcast;
@@ -180,8 +181,8 @@ fn trigger_for(before: Option<&AppSummary>, now: &AppSummary) -> Option<Trigger>
     if old.operation != new.operation && new.operation.is_some() {
         return Some(Trigger::new(RefreshDepth::GitNow, TriggerReason::Operation));
     }
-    let phase = |app: &Application| app.status.operation_state.as_ref().map(|state| state.phase.clone());
-    let stop_requested = phase(old) != phase(new) && phase(new).as_deref() == Some("Terminating");
+    let phase = |app: &Application| app.status.operation_state.as_ref().and_then(|state| state.phase());
+    let stop_requested = phase(old) != phase(new) && phase(new) == Some(OperationPhase::Terminating);
     let status_removed = old.status.reconciled_at.is_some() && new.status.reconciled_at.is_none();
     let annotations_changed = !meaningful(old).eq(meaningful(new));
     let metadata_changed =

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use plumb_core::app::AppId;
 use plumb_core::glob::Glob;
 use plumb_core::object::GroupVersionKind;
+use plumb_core::sync::OperationPhase;
 use plumb_crd::application::{ApplicationStatus, OperationState};
 use plumb_crd::{Application, ApplicationSet};
 
@@ -100,8 +101,8 @@ pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -
         if is_new {
             events.push(started(state));
         }
-        let was_completed = !is_new && old.is_some_and(|old| is_completed(&old.phase));
-        if is_completed(&state.phase) && !was_completed {
+        let was_completed = !is_new && old.is_some_and(is_completed);
+        if is_completed(state) && !was_completed {
             events.push(completed(state));
         }
     }
@@ -121,8 +122,8 @@ pub(crate) fn of_change(before: &ApplicationStatus, after: &ApplicationStatus) -
     events
 }
 
-fn is_completed(phase: &str) -> bool {
-    matches!(phase, "Succeeded" | "Failed" | "Error")
+fn is_completed(state: &OperationState) -> bool {
+    state.phase().is_some_and(OperationPhase::is_completed)
 }
 
 fn revision(state: &OperationState) -> Option<String> {
@@ -157,7 +158,7 @@ fn completed(state: &OperationState) -> AppEvent {
     if let Some(revision) = revision(state) {
         parts.push(format!("to {revision}"));
     }
-    let succeeded = state.phase == "Succeeded";
+    let succeeded = state.phase() == Some(OperationPhase::Succeeded);
     parts.push(if succeeded { "succeeded".to_owned() } else { format!("failed: {}", state.message) });
     AppEvent { is_warning: !succeeded, ..AppEvent::normal(Reason::OperationCompleted, parts.join(" ")) }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use plumb_core::app::AppId;
 use plumb_core::project::repo_label;
+use plumb_core::sync::OperationPhase;
 use plumb_git::GitRequest;
 use plumb_kube::RequestRecord;
 
@@ -191,11 +192,11 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts a sync that ended.
-    pub(crate) fn sync_ended(&self, app: &AppLabels, phase: &str, dry_run: bool, took: Duration) {
+    pub(crate) fn sync_ended(&self, app: &AppLabels, phase: OperationPhase, dry_run: bool, took: Duration) {
         let AppLabels { id, project, server } = app;
         let dry_run = if dry_run { "true" } else { "false" };
-        self.syncs.increment([&id.namespace, &id.name, project, server, phase, dry_run]);
-        if phase == "Succeeded" {
+        self.syncs.increment([&id.namespace, &id.name, project, server, phase.name(), dry_run]);
+        if phase == OperationPhase::Succeeded {
             self.sync_seconds.add([&id.namespace, &id.name, project, server], took.as_secs_f64());
         }
     }

@@ -252,10 +252,11 @@ pub(crate) fn automated(
 
 /// Keeps a user's request to terminate an operation that arrived while plumb was writing its progress.
 pub(crate) fn keep_request_to_end(before: Option<&wire::OperationState>, after: &mut wire::OperationState) {
-    let is_requested =
-        before.is_some_and(|before| before.phase == "Terminating" && before.started_at == after.started_at);
-    if is_requested && after.phase == "Running" {
-        "Terminating".clone_into(&mut after.phase);
+    let terminating = OperationPhase::Terminating;
+    let is_requested = before
+        .is_some_and(|before| before.phase() == Some(terminating) && before.started_at == after.started_at);
+    if is_requested && after.phase() == Some(OperationPhase::Running) {
+        terminating.name().clone_into(&mut after.phase);
     }
 }
 

@@ -4,7 +4,7 @@ use plumb_core::app::App;
 use plumb_core::object::Manifest;
 use plumb_core::status::After;
 use plumb_core::sync::deletion::{FINALIZERS, POST_DELETE, PRE_DELETE};
-use plumb_core::sync::retry_policy;
+use plumb_core::sync::{OperationPhase, retry_policy};
 use plumb_core::tracking::{TrackedBy, tracked_by};
 use plumb_crd::Application;
 use plumb_crd::application::ConditionType;
@@ -65,7 +65,7 @@ pub(super) async fn without_context(
             // An operation goes on when the cluster is back, unless a user terminated it.
             run.conditions.add(ConditionType::ComparisonError, why);
             let operation = application.status.operation_state.as_ref();
-            if operation.is_some_and(|operation| operation.phase == "Terminating") {
+            if operation.is_some_and(|operation| operation.phase() == Some(OperationPhase::Terminating)) {
                 fail_operation(run, application, &mut state.operation).await;
             }
             write_unreachable(run, application, state).await;

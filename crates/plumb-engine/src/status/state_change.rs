@@ -1,5 +1,6 @@
 //! One line in the log for each change of an app's state, with the reason.
 
+use plumb_core::status::SyncCode;
 use plumb_crd::application::{ApplicationStatus, Condition};
 use tracing::{info, warn};
 
@@ -25,6 +26,7 @@ impl StateChange {
     pub(super) fn of(before: &ApplicationStatus, after: &ApplicationStatus) -> Option<Self> {
         let (sync, health) = (&after.sync.status, &after.health.status);
         let sync_changed = before.sync.status != *sync;
+        let code = SyncCode::from_name(sync).filter(|_| sync_changed);
         let health_changed = before.health.status != *health;
         let had = |kind: &str| before.conditions.iter().any(|condition| condition.condition_type == kind);
         let errors =
@@ -42,16 +44,16 @@ impl StateChange {
             return None;
         }
         let is_trouble = has_other_error
-            || (sync_changed && sync == "Unknown")
+            || code == Some(SyncCode::Unknown)
             || (health_changed && matches!(health.as_str(), "Unknown" | "Degraded"));
         let mut reasons: Vec<String> = errors().map(|condition| condition.message.clone()).collect();
-        if sync_changed && sync == "OutOfSync" {
+        if code == Some(SyncCode::OutOfSync) {
             reasons.push(out_of_sync(after));
         }
         if health_changed && !after.health.message.is_empty() {
             reasons.push(after.health.message.clone());
         }
-        if reasons.is_empty() && sync_changed && sync == "Synced" {
+        if reasons.is_empty() && code == Some(SyncCode::Synced) {
             let revision = &after.sync.revision;
             let revision =
                 if revision.is_empty() { after.sync.revisions.join(", ") } else { revision.clone() };
@@ -89,7 +91,7 @@ fn transition(before: &str, after: &str) -> String {
 }
 
 fn out_of_sync(status: &ApplicationStatus) -> String {
-    let red = || status.resources.iter().filter(|resource| resource.status == "OutOfSync");
+    let red = || status.resources.iter().filter(|resource| resource.status == SyncCode::OutOfSync.name());
     let named = red().take(MOST_NAMED).map(|resource| {
         let place =
             if resource.namespace.is_empty() { String::new() } else { format!("{}/", resource.namespace) };

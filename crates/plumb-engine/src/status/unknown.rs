@@ -1,23 +1,25 @@
 //! The status of an app that could not be compared.
 
+use plumb_core::health::HealthStatus;
+use plumb_core::status::SyncCode;
 use plumb_crd::Application;
 use plumb_crd::application as wire;
+use plumb_crd::wire::whole_seconds;
 
 use super::patch::{OperationField, send};
 use crate::app_run::AppRun;
 use crate::queue::RefreshDepth;
 use crate::state::app_state::AppState;
-use plumb_crd::wire::whole_seconds;
 
 /// Writes the status of an app whose spec is invalid.
 pub(crate) async fn write_invalid(run: &mut AppRun<'_>, state: &mut AppState) {
     let mut after =
         run.snapshot.wire.as_ref().map(|application| application.status.clone()).unwrap_or_default();
     let conditions = run.conditions.on_wire(&after.conditions, run.now);
-    let is_same = after.health.status == "Unknown";
-    after.sync = wire::SyncStatus { status: "Unknown".to_owned(), ..after.sync };
+    let is_same = after.health.status == HealthStatus::Unknown.as_str();
+    after.sync = wire::SyncStatus { status: SyncCode::Unknown.name().to_owned(), ..after.sync };
     after.health = wire::HealthStatus {
-        status: "Unknown".to_owned(),
+        status: HealthStatus::Unknown.as_str().to_owned(),
         message: String::new(),
         last_transition_time: if is_same {
             after.health.last_transition_time
@@ -38,7 +40,7 @@ pub(crate) async fn write_invalid(run: &mut AppRun<'_>, state: &mut AppState) {
 pub(crate) async fn write_unknown(run: &mut AppRun<'_>, application: &Application, state: &mut AppState) {
     let mut after = with_unknown_sync(run, application, state);
     if after.health.status.is_empty() {
-        "Unknown".clone_into(&mut after.health.status);
+        HealthStatus::Unknown.as_str().clone_into(&mut after.health.status);
         after.health.last_transition_time = Some(whole_seconds(run.now));
     }
     send(run, &after, OperationField::Keep).await;
@@ -47,9 +49,9 @@ pub(crate) async fn write_unknown(run: &mut AppRun<'_>, application: &Applicatio
 /// Writes the status of an app whose cluster cannot be reached. Health is `Unknown` too.
 pub(crate) async fn write_unreachable(run: &mut AppRun<'_>, application: &Application, state: &mut AppState) {
     let mut after = with_unknown_sync(run, application, state);
-    if after.health.status != "Unknown" {
+    if after.health.status != HealthStatus::Unknown.as_str() {
         after.health = wire::HealthStatus {
-            status: "Unknown".to_owned(),
+            status: HealthStatus::Unknown.as_str().to_owned(),
             message: String::new(),
             last_transition_time: Some(whole_seconds(run.now)),
         };
@@ -68,9 +70,9 @@ fn with_unknown_sync(
     let stored = run.snapshot.wire.as_ref().map_or(&application.status, |stored| &stored.status);
     let mut after = stored.clone();
     for resource in after.resources.iter_mut().filter(|resource| !resource.status.is_empty()) {
-        "Unknown".clone_into(&mut resource.status);
+        SyncCode::Unknown.name().clone_into(&mut resource.status);
     }
-    "Unknown".clone_into(&mut after.sync.status);
+    SyncCode::Unknown.name().clone_into(&mut after.sync.status);
     after.sync.compared_to = wire::ComparedTo::of(&application.spec);
     after.conditions = run.conditions.on_wire(&after.conditions, run.now);
     if run.trigger.depth >= RefreshDepth::GitNow || after.reconciled_at.is_none() {

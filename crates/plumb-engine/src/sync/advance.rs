@@ -424,14 +424,15 @@ pub(crate) fn count_ended(run: &AppRun<'_>, active: &ActiveOperation) {
     let finished = record.finished_at.unwrap_or(run.now);
     let took = Duration::try_from(finished.duration_since(record.started_at));
     let labels = run.engine.labels_of(&run.snapshot);
-    let phase = record.phase.name();
-    run.engine.metrics.sync_ended(&labels, phase, active.asked.dry_run, took.unwrap_or_default());
+    run.engine.metrics.sync_ended(&labels, record.phase, active.asked.dry_run, took.unwrap_or_default());
 }
 
 /// True if a user asked to terminate this operation.
 fn is_terminated(application: &Application, active: &ActiveOperation) -> bool {
     let state = application.status.operation_state.as_ref();
-    state.is_some_and(|state| state.phase == "Terminating" && state.started_at == active.record.started_at)
+    state.is_some_and(|state| {
+        state.phase() == Some(OperationPhase::Terminating) && state.started_at == active.record.started_at
+    })
 }
 
 /// True if the cluster knows that this operation has started.

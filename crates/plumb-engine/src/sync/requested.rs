@@ -1,7 +1,7 @@
 //! The operation that a run moves along: under way already, or just requested.
 
 use plumb_core::app::Operation;
-use plumb_core::sync::retry_policy;
+use plumb_core::sync::{OperationPhase, retry_policy};
 use plumb_crd::application as wire;
 use plumb_crd::{Application, SpecProblem, to_operation};
 
@@ -30,9 +30,9 @@ pub(crate) fn current_operation(
         Err(problems) => return refused(run, application, slot, asked, &problems),
     };
     let state = application.status.operation_state.as_deref();
-    let under_way = state.filter(|state| {
-        state.operation == *asked && matches!(state.phase.as_str(), "Running" | "Terminating")
-    });
+    let is_under_way = |phase: OperationPhase| !phase.is_completed();
+    let under_way =
+        state.filter(|state| state.operation == *asked && state.phase().is_some_and(is_under_way));
     Some(match under_way {
         Some(state) => ActiveOperation::resume(asked.clone(), operation, state),
         None => begin(run, application, slot, asked.clone(), operation),
