@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
+use plumb_core::drift::DriftClass;
 use plumb_core::object::ObjectKey;
 use plumb_crd::application::{ApplicationSource, OperationState};
 use plumb_crd::{Application, DriftFinding, DriftReport, UnhealthyObject};
@@ -163,7 +164,7 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
         }
     });
     if row.paused_until.is_some_and(|until| until > now) {
-        let by = if row.paused_by.is_empty() { "somebody" } else { &row.paused_by };
+        let by = if row.paused_by.is_empty() { "an unknown user" } else { &row.paused_by };
         said.push(format!("Paused by {by}: {}.", row.pause_reason));
     }
     if app.metadata.deletion_timestamp.is_some() {
@@ -174,19 +175,29 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
 
 /// What a class means, in words.
 fn phrase(class: &str, n: i64) -> String {
-    let what = match class {
-        "LiveEdit" => "somebody changed what Git sets",
-        "Behind" => "Git has changes that are not applied yet",
-        "Blocked" => "the API server refuses what Git has",
-        "Orphan" => "objects left Git and still exist",
-        "Unadopted" => "objects exist that plumb has not adopted yet",
-        "TugOfWar" => "another writer changes back what plumb applies",
-        "SharedResource" => "another app owns the same object",
-        "RejectedField" => "the cluster drops a field that Git sets",
-        "Unexplained" => "a difference has no explanation yet",
-        other => {
-            return if n > 1 { format!("{n} differences, the gravest is {other}") } else { other.to_owned() };
-        }
+    let Some(known) = DriftClass::ALL.into_iter().find(|known| known.name() == class) else {
+        // A report of another version of plumb.
+        return if n > 1 { format!("{n} differences, the gravest is {class}") } else { class.to_owned() };
+    };
+    let what = match known {
+        DriftClass::LiveEdit => "another writer changed a value that Git sets",
+        DriftClass::Behind => "Git has changes that are not applied yet",
+        DriftClass::Blocked => "the API server refuses what Git has",
+        DriftClass::Orphan => "objects left Git and still exist",
+        DriftClass::Unadopted => "objects exist that plumb has not adopted yet",
+        DriftClass::TugOfWar => "another writer changes back what plumb applies",
+        DriftClass::SharedResource => "another app owns the same object",
+        DriftClass::RejectedField => "the cluster drops a field that Git sets",
+        DriftClass::Unexplained => "a difference has no explanation yet",
+        DriftClass::UnclaimedAddition => "another writer added something that Git does not set",
+        DriftClass::StaleOwnership => "a field left Git, and another field manager still owns it",
+        DriftClass::AdmissionMutated => "a webhook or policy changes a field on every write",
+        DriftClass::ControllerOwned => "a controller sets a field",
+        DriftClass::EquivalentValue => "a value is written differently",
+        DriftClass::PhantomDefault => "Git sets a value that a field would have anyway",
+        DriftClass::SchemaDefault => "the API server filled in a default",
+        DriftClass::HookResidue => "a hook has finished, or a Job was deleted after it had ended",
+        DriftClass::UnstableRender => "the same commit renders differently each time",
     };
     if n > 1 { format!("{what} ({n} differences)") } else { what.to_owned() }
 }
@@ -210,7 +221,7 @@ mod tests {
             json!({"sync": {"status": "OutOfSync", "revision": "3f2c9d1aa0"}, "health": {"status": "Healthy"}}),
             json!([live_edit()]),
             expect![
-                "OutOfSync (main@3f2c9d1): somebody changed what Git sets. Healthy. It is synced automatically."
+                "OutOfSync (main@3f2c9d1): another writer changed a value that Git sets. Healthy. It is synced automatically."
             ],
         );
         check(
@@ -228,6 +239,17 @@ mod tests {
                 "plumb could not compare it with Git yet. Its health is not known. It is synced automatically."
             ],
         );
+    }
+
+    #[test]
+    fn every_class_is_told_in_words() {
+        for class in DriftClass::ALL {
+            let told = phrase(class.name(), 1);
+            assert!(told.contains(' ') && !told.contains(class.name()), "{class}: {told}");
+        }
+        assert_eq!(phrase("Behind", 2), "Git has changes that are not applied yet (2 differences)");
+        assert_eq!(phrase("OfLater", 1), "OfLater");
+        assert_eq!(phrase("OfLater", 2), "2 differences, the gravest is OfLater");
     }
 
     /// An app with so many objects, and an operation that names all of them.
