@@ -114,7 +114,7 @@ wire! {
         "counted" counted: i64 = required,
         /// How many are explained and do not count.
         "explained" explained: i64 = required,
-        /// How many of the explained ones ask nothing of anybody, such as defaults that the API server fills in.
+        /// How many of the explained ones need no action, such as defaults that the API server fills in.
         "quiet" quiet: i64,
         /// The most severe class; empty without findings.
         "worst" worst: String,

@@ -26,7 +26,7 @@ pub enum SealError {
     #[error("the certificate is not valid before {0}")]
     NotYetValid(Timestamp),
     /// The certificate is for something else.
-    #[error("the key of the certificate is no RSA key of 2048 to 8192 bits, which the controller needs")]
+    #[error("the key of the certificate is not an RSA key of 2048 to 8192 bits, which the controller needs")]
     NotRsa,
     /// The library refused.
     #[error("the cryptographic library refused to encrypt")]

@@ -93,7 +93,7 @@ impl Signatures {
                         problem(format!("{error}; it counts for all repositories"));
                         repositories.push(Glob::everything());
                     }
-                    (Err(error), Some(_)) => problem(format!("{error}; it is no exception")),
+                    (Err(error), Some(_)) => problem(format!("{error}; the exception is ignored")),
                 }
             }
             compiled.push(Compiled { repositories, exceptions, rule: rule.clone() });

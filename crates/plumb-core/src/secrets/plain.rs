@@ -99,7 +99,7 @@ pub enum PlainSecretProblem {
     #[error("its kind is {0}, not Secret")]
     OtherKind(String),
     /// No object at all.
-    #[error("it is no Kubernetes object")]
+    #[error("it is not a Kubernetes object")]
     NoObject,
     /// A field that is something else than the API server takes.
     #[error("{field} is not {expected}")]
@@ -247,7 +247,7 @@ mod tests {
             object
         };
         for (object, message) in [
-            (json!([1]), "it is no Kubernetes object"),
+            (json!([1]), "it is not a Kubernetes object"),
             (json!({}), "its kind is missing, not Secret"),
             (json!({"apiVersion": "v1", "kind": "ConfigMap"}), "its kind is ConfigMap, not Secret"),
             (

@@ -109,7 +109,7 @@ impl SecretsReport {
     fn unknown_text(&self, text: &mut String) {
         block(
             text,
-            "PRODUCTION STATE THAT GIT DOES NOT KNOW: Secrets that apps use and nothing in Git stands for",
+            "SECRETS MISSING FROM GIT: used by apps, and not declared in Git in any form",
             &self.unknown,
             |secret| {
                 let apps: Vec<String> = secret.apps.iter().map(ToString::to_string).collect();
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn every_finding_says_what_to_do() {
         expect![[r"
-            PRODUCTION STATE THAT GIT DOES NOT KNOW: Secrets that apps use and nothing in Git stands for
+            SECRETS MISSING FROM GIT: used by apps, and not declared in Git in any form
               Secret shop/by-hand (password, user)
                 created by kubectl-create at 2026-01-02T03:04:05Z
                 used by argocd/shop; pods web-0, web-1, web-2 and 2 more

@@ -97,7 +97,7 @@ pub enum SourceError {
         name: String,
     },
     /// The storage itself failed.
-    #[error("read `{path}`")]
+    #[error("cannot read `{path}`")]
     Storage {
         /// What was read.
         path: RepoPath,

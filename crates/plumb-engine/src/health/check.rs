@@ -54,7 +54,7 @@ pub(crate) struct HealthResults {
 #[derive(Debug)]
 pub(crate) struct Unhealthy {
     pub(crate) key: ObjectKey,
-    /// `None`: the object has no health of its own, but something below it is ill.
+    /// `None`: the object has no health of its own, but a child of it is unhealthy.
     pub(crate) status: Option<HealthStatus>,
     pub(crate) since: Timestamp,
     pub(crate) is_stuck: bool,

@@ -29,7 +29,7 @@ pub(crate) struct Args {
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
-    /// Also show differences that do not count, and those that ask nothing of anybody (defaults of the API server).
+    /// Also show differences that do not count, and those that need no action (defaults of the API server).
     #[arg(long)]
     all: bool,
     /// Output format: wide, json or yaml. JSON and YAML have every finding, as the `DriftReports` have them.
@@ -64,8 +64,8 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let n_quiet =
         reports.iter().flat_map(|report| &report.findings).filter(|finding| !is_listed(finding)).count();
     if n_quiet > 0 {
-        let differences = if n_quiet == 1 { "difference asks" } else { "differences ask" };
-        context.out.note(&format!("{n_quiet} more {differences} nothing of anybody; --all shows them"));
+        let differences = if n_quiet == 1 { "difference needs" } else { "differences need" };
+        context.out.note(&format!("{n_quiet} more {differences} no action; --all shows them"));
     }
     for (name, report) in named {
         let is_shown = |finding: &&DriftFinding| finding.counts || args.all || args.app.is_some();

@@ -18,7 +18,7 @@ pub(crate) fn problem_line(problem: &DesiredProblem) -> String {
             format!("warning: {key} appears {count} times; the last one is used")
         }
         DesiredProblem::Excluded { key } => format!("warning: {key} is excluded by the settings"),
-        DesiredProblem::PassedOver { file } => format!("note: {file} is no manifest and is passed over"),
+        DesiredProblem::PassedOver { file } => format!("note: skipped {file}: it is not a manifest"),
         DesiredProblem::NotText { field, origin, .. } => {
             format!("warning: {field}{} is not a string: quote it", place(origin.as_ref()))
         }

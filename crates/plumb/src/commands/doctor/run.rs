@@ -36,9 +36,9 @@ const AGAIN_WITH_SURVEY: Duration = Duration::from_mins(2);
 /// With --live and --desired it needs no cluster: it renders the directories and compares them with a dump of live
 /// objects. If the dump has the Applications too, it uses what they ignore, and names what they show as `OutOfSync`.
 ///
-/// With --secrets it looks at Secrets instead, in all clusters that apps deploy to: those that apps use and nothing in Git
-/// stands for, those that somebody edited though a controller makes them, those that cannot be made, certificates that
-/// end, and texts that look like credentials. It shows no value.
+/// With --secrets it looks at Secrets instead, in all clusters that apps deploy to: those that apps use and that Git does
+/// not declare in any form, those that were edited though a controller makes them, those that cannot be made,
+/// certificates that end, and texts that look like credentials. It shows no value.
 ///
 /// Examples: `plumb doctor`, `plumb doctor --secrets`, `plumb doctor --project payments --exit-code`, `plumb doctor -o markdown`,
 /// `plumb doctor --watch`, `plumb doctor --repo https://git.example.com/shop.git=../shop`,

@@ -110,17 +110,17 @@ fn message(step: &Step, cases: &[Case]) -> String {
 pub(super) fn subject(class: DriftClass) -> &'static str {
     match class {
         DriftClass::SchemaDefault => "Set defaults that the API server fills in",
-        DriftClass::PhantomDefault => "Remove lines that say what is so anyway",
+        DriftClass::PhantomDefault => "Remove lines that repeat defaults",
         DriftClass::EquivalentValue => "Write values as the cluster writes them",
         DriftClass::ControllerOwned => "Leave fields to the controllers that own them",
         DriftClass::RejectedField => "Correct fields that the API server does not keep",
         DriftClass::HookResidue => "Delete hooks after they have succeeded",
-        DriftClass::UnstableRender => "Ignore values that each render makes anew",
+        DriftClass::UnstableRender => "Ignore values that change with every render",
         DriftClass::AdmissionMutated => "Ignore fields that admission sets",
         DriftClass::UnclaimedAddition => "Ignore fields that other writers add",
         DriftClass::LiveEdit | DriftClass::Unexplained => "Keep values that were changed in the cluster",
         DriftClass::SharedResource => "Leave shared objects to the apps that own them",
-        DriftClass::Behind => "Let missing objects be made, and stay",
+        DriftClass::Behind => "Keep finished hooks and Jobs",
         DriftClass::Unadopted
         | DriftClass::Orphan
         | DriftClass::StaleOwnership

@@ -40,7 +40,7 @@ impl<'cases> Planner<'cases> {
             let mut outcome = Err("the overlay does not render the object".to_owned());
             for name in names_for_patches(&kustomization, &rendered.manifest) {
                 let entry = overlay_patch(change, &rendered.manifest, &name);
-                let entry = entry.ok_or("no JSON patch can say the change")?;
+                let entry = entry.ok_or("a JSON patch cannot express the change")?;
                 outcome =
                     self.kept_if_proved(|planner| planner.in_overlay(at, &file, entry, (&before, change)));
                 if outcome.is_ok() {

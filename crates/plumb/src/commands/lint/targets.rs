@@ -62,7 +62,7 @@ impl Targets {
     ) -> Result<(), CommandError> {
         let unknown = self.apps.iter().find(|name| !apps.iter().any(|app| app.name == **name));
         if let Some(name) = unknown {
-            let what = format!("{name} is no directory, and no app in {}", state.root.display());
+            let what = format!("{name} is neither a directory nor an app in {}", state.root.display());
             return Err(CommandError::usage(what)
                 .hint("apps are Applications in the YAML files of the repository, or rendered from them"));
         }

@@ -144,7 +144,7 @@ async fn download(url: &str) -> Result<Vec<u8>, CommandError> {
         return Err(CommandError::usage(format!(
             "cannot read the certificate at {shown}: the address is not https"
         ))
-        .hint("whoever can change the answer on its way can read what you seal with it")
+        .hint("an attacker who can change this answer can read everything that is sealed with it")
         .hint("download it, check it, and pass the file"));
     }
     let client = reqwest::Client::builder()
