@@ -7,7 +7,8 @@ use crate::desired::Origin;
 use crate::normalize::is_secret;
 use crate::object::{FieldPath, Manifest, ObjectKey};
 use crate::secrets::{
-    ExternalProblem, ExternalProblemKind, external_problems, plain_fields, store_key, token_hints,
+    ExternalProblem, ExternalProblemKind, external_problems, is_sealed_secret, plain_fields, store_key,
+    token_hints,
 };
 use crate::text::one_line;
 
@@ -21,8 +22,15 @@ pub(super) fn check(app: &LintApp<'_>) -> Vec<LintFinding> {
         }
         let n_values = fields.len();
         let values = if n_values == 1 { "1 value".to_owned() } else { format!("{n_values} values") };
-        let message =
-            format!("the Secret has {values} in Git, which everyone who can read the repository can read");
+        let what = if is_sealed_secret(item.manifest.value()) {
+            format!(
+                "the SealedSecret has {values} that {} not sealed",
+                if n_values == 1 { "is" } else { "are" }
+            )
+        } else {
+            format!("the Secret has {values} in Git")
+        };
+        let message = format!("{what}, which everyone who can read the repository can read");
         let fix = "encrypt it (`plumb seal`), or fetch it (an ExternalSecret), and change the values: \
                    the history of Git keeps them";
         let finding = LintFinding::new(LintRule::PlainSecret, app.name, message, fix);

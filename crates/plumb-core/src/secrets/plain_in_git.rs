@@ -4,7 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::desired::{DesiredHook, DesiredSet};
+use super::sealed::{is_sealed_secret, is_sealed_value};
+use super::sops::is_sops_value;
+use crate::desired::{DesiredHook, DesiredSet, Origin};
 use crate::normalize::{change_secret_values, has_secret_values};
 use crate::object::{FieldPath, Manifest, ObjectKey, Segment};
 use crate::text::one_line;
@@ -19,8 +21,12 @@ const MOST_CHARACTERS: usize = 63;
 /// authority, an empty text, ciphertext of SOPS, the text of a tool that replaces it later (`<path:…>`, `<name>`,
 /// `ref+…`).
 ///
-/// A field that no Secret has is one, too: the API server refuses it or drops it, but the value is in Git.
+/// A field that no Secret has is one, too: the API server refuses it or drops it, but the value is in Git. So is a text in
+/// a `SealedSecret` that is not sealed.
 pub fn plain_fields(manifest: &Manifest) -> Vec<FieldPath> {
+    if is_sealed_secret(manifest.value()) {
+        return unsealed_fields(manifest.value());
+    }
     if !has_secret_values(&manifest.gvk()) {
         return Vec::new();
     }
@@ -35,6 +41,16 @@ pub fn plain_fields(manifest: &Manifest) -> Vec<FieldPath> {
     }
     fields.sort();
     fields
+}
+
+fn unsealed_fields(sealed: &Value) -> Vec<FieldPath> {
+    let values = sealed.pointer("/spec/encryptedData").and_then(Value::as_object).into_iter().flatten();
+    let is_plain = |value: &Value| match value.as_str() {
+        Some(text) => !text.trim().is_empty() && !is_placeholder(text.trim()) && !is_sealed_value(text),
+        None => !value.is_null(),
+    };
+    let place = FieldPath::root().field("spec").field("encryptedData");
+    values.filter(|(_, value)| is_plain(value)).map(|(key, _)| place.field(key)).collect()
 }
 
 /// The keys of a Secret whose values are in the manifest; of what has no key, the name of the field.
@@ -69,11 +85,14 @@ fn is_plain(field: &str, key: Option<&str>, value: &Value) -> bool {
     }
 }
 
-/// The Secrets of an app whose values are in Git, hooks included.
-pub fn plain_secrets(desired: &DesiredSet) -> Vec<ObjectKey> {
-    let is_plain = |manifest: &Manifest| !plain_keys(manifest).is_empty();
-    let objects = desired.objects.iter().filter(|(_, object)| is_plain(&object.manifest));
-    let hooks = desired.hooks.iter().filter(|hook| is_plain(&hook.manifest));
+/// The Secrets of an app whose values are in Git, hooks included. `counts` tells by the origin whether Git can have what
+/// is in a manifest.
+pub fn plain_secrets(desired: &DesiredSet, counts: impl Fn(Option<&Origin>) -> bool) -> Vec<ObjectKey> {
+    let is_plain = |manifest: &Manifest, origin: &Option<Origin>| {
+        counts(origin.as_ref()) && !plain_keys(manifest).is_empty()
+    };
+    let objects = desired.objects.iter().filter(|(_, object)| is_plain(&object.manifest, &object.origin));
+    let hooks = desired.hooks.iter().filter(|hook| is_plain(&hook.manifest, &hook.origin));
     let hooks = hooks.map(DesiredHook::key_or_prefix);
     let mut found: Vec<ObjectKey> = objects.map(|(key, _)| key.clone()).chain(hooks).collect();
     found.sort();
@@ -92,7 +111,7 @@ fn is_placeholder(text: &str) -> bool {
     let inside = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'));
     let is_word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     text.starts_with("ref+")
-        || (text.starts_with("ENC[AES256_GCM,") && text.ends_with(']'))
+        || is_sops_value(text)
         || inside.is_some_and(|text| {
             !text.contains(['<', '>', '\n'])
                 && (text.starts_with("path:") || (!text.is_empty() && is_word(text)))
@@ -179,7 +198,10 @@ mod tests {
         let hook = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "b"}, "metadata": {
             "name": "hook", "annotations": {"argocd.argoproj.io/hook": "PreSync"}}});
         let sealed = json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "s"},
-            "spec": {"encryptedData": {"a": "b"}}});
+            "spec": {"encryptedData": {"a": "AgBy3i4OJSWK"}}});
+        let forgotten = json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "f"},
+            "spec": {"encryptedData": {"a": "AgBy3i4OJSWK", "b": "hunter2", "c": "aHVudGVyMg==", "d": "<path:x>"}}});
+        assert_eq!(plain_keys(&Manifest::new(forgotten.clone()).unwrap()), ["b", "c"]);
         let unnamed = json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"c": "b"}, "metadata": {
             "generateName": "later-", "annotations": {"argocd.argoproj.io/hook": "PreSync"}}});
         let secrets = [
@@ -188,7 +210,8 @@ mod tests {
             secret("empty", &json!({"data": {}})),
             secret("later", &json!({"stringData": {"a": "<path:secret/data/db#password>"}})),
         ];
-        let values = secrets.iter().map(|secret| secret.value().clone()).chain([hook, unnamed, sealed]);
+        let values =
+            secrets.iter().map(|secret| secret.value().clone()).chain([hook, unnamed, sealed, forgotten]);
         let desired = build(
             values.map(|value| RenderedManifest { value, origin: None }).collect(),
             &DesiredContext {
@@ -200,8 +223,11 @@ mod tests {
                 filter: &KindFilter::default(),
             },
         );
-        let found: Vec<String> = plain_secrets(&desired).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["Secret web/hook", "Secret web/later-", "Secret web/plain", "Secret web/text"]);
+        let found: Vec<String> = plain_secrets(&desired, |_| true).iter().map(ToString::to_string).collect();
+        let secrets = ["Secret web/hook", "Secret web/later-", "Secret web/plain", "Secret web/text"];
+        let sealed = "bitnami.com/SealedSecret web/f";
+        assert_eq!(found, [&secrets[..], &[sealed]].concat());
+        assert!(plain_secrets(&desired, |origin| origin.is_some()).is_empty());
         let keys = |namespace: &str, name: &str| {
             plain_keys_of(&desired, &ObjectKey::new("", "Secret", Some(namespace.to_owned()), name))
         };

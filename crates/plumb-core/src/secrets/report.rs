@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::commands::{seal_file, seal_live, seal_values};
 use super::expiry::Expiry;
 use super::external::{ExternalProblem, external_secret_for};
 use super::tokens::TokenHint;
@@ -16,6 +17,8 @@ use crate::text::one_line;
 
 /// More pods of one Secret are counted.
 const MOST_PODS: usize = 3;
+/// Commands for more plain Secrets of one app are in the data only.
+const MOST_PLAIN: usize = 5;
 
 /// What is wrong with the Secrets of the apps of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,14 +33,33 @@ pub struct SecretsReport {
     pub broken: Vec<ExternalProblem>,
     /// Certificates that end soon, or have ended.
     pub expiring: Vec<ExpiringCertificate>,
-    /// What conditions of apps say about plain Secrets in Git.
-    pub plain: Vec<(AppId, String)>,
+    /// Plain Secrets in Git.
+    pub plain: Vec<PlainInGit>,
     /// Texts that look like credentials.
     pub tokens: Vec<(ObjectKey, TokenHint)>,
     /// What could not be read, and why.
     pub not_read: Vec<String>,
     /// Does the cluster have External Secrets?
     pub has_external_secrets: bool,
+}
+
+/// What an app has in plain text in Git.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainInGit {
+    /// Which app.
+    pub app: AppId,
+    /// What its condition says.
+    pub message: String,
+    /// The Secrets that its report names, each with whether the cluster has it.
+    pub secrets: Vec<(ObjectKey, bool)>,
+}
+
+impl PlainInGit {
+    /// What replaces each Secret.
+    fn commands(&self) -> impl Iterator<Item = Vec<String>> {
+        let of = |(key, is_live): &(ObjectKey, bool)| if *is_live { seal_live(key) } else { seal_file(key) };
+        self.secrets.iter().map(of).filter(|commands| !commands.is_empty())
+    }
 }
 
 /// A Secret that a controller makes and somebody edited.
@@ -89,15 +111,13 @@ impl SecretsReport {
             format!("{}: {}", named(&problem.key), one_line(&problem.what))
         });
         block(&mut text, "CERTIFICATES that end", &self.expiring, expiring_line);
-        block(&mut text, "IN PLAIN TEXT in Git", &self.plain, |(app, message)| {
-            format!("{app}: {}", one_line(message))
-        });
         block(
             &mut text,
-            "LOOKS LIKE A CREDENTIAL (never shown here; move it into a Secret)",
-            &self.tokens,
-            |(key, hint)| format!("{}: {} looks like {}", named(key), one_line(&hint.path), hint.looks_like),
+            "IN PLAIN TEXT in Git (commit the SealedSecret in its place; the history keeps the values: change them)",
+            &self.plain,
+            plain_line,
         );
+        self.tokens_text(&mut text);
         block(&mut text, "NOT LOOKED AT", &self.not_read, |what| one_line(what).into_owned());
         if text.is_empty() {
             let apps = if self.n_apps == 1 { "1 app".to_owned() } else { format!("{} apps", self.n_apps) };
@@ -121,7 +141,7 @@ impl SecretsReport {
                     let _ = write!(line, " at {at}");
                 }
                 let _ = write!(line, "\n    used by {}{}", apps.join(", "), pods(&secret.pods));
-                for command in seal_commands(&secret.key) {
+                for command in seal_live(&secret.key) {
                     let _ = write!(line, "\n    $ {command}");
                 }
                 line
@@ -130,6 +150,15 @@ impl SecretsReport {
         if !self.unknown.is_empty() && self.has_external_secrets {
             text.push_str("  or as an ExternalSecret: `plumb doctor --secrets -o yaml` has each one ready to fill in\n\n");
         }
+    }
+
+    fn tokens_text(&self, text: &mut String) {
+        let with_commands: Vec<_> = self.tokens.iter().zip(seal_values(&self.tokens)).collect();
+        let title = "LOOKS LIKE A CREDENTIAL (never shown here; move it into a Secret: the commands read it from stdin)";
+        block(text, title, &with_commands, |((key, hint), command)| {
+            let command = command.as_ref().map(|command| format!("\n    $ {command}")).unwrap_or_default();
+            format!("{}: {} looks like {}{command}", named(key), one_line(&hint.path), hint.looks_like)
+        });
     }
 
     /// For programs.
@@ -142,7 +171,7 @@ impl SecretsReport {
                 "createdAt": secret.created_at.map(|at| at.to_string()),
                 "apps": secret.apps.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "pods": secret.pods,
-                "commands": seal_commands(&secret.key),
+                "commands": seal_live(&secret.key),
                 "externalSecret": external_secret_for(&secret.key, &secret.keys),
             })
         });
@@ -166,14 +195,18 @@ impl SecretsReport {
                 "notAfter": one.not_after.to_string(), "isOver": one.expiry == Expiry::Over,
             })
         });
-        let tokens = self.tokens.iter().map(|(key, hint)| {
+        let tokens = self.tokens.iter().zip(seal_values(&self.tokens)).map(|((key, hint), command)| {
             json!({
                 "kind": key.kind, "namespace": key.namespace, "name": key.name, "path": hint.path,
-                "looksLike": hint.looks_like,
+                "looksLike": hint.looks_like, "commands": command.into_iter().collect::<Vec<_>>(),
             })
         });
-        let plain =
-            self.plain.iter().map(|(app, message)| json!({"app": app.to_string(), "message": message}));
+        let plain = self.plain.iter().map(|plain| {
+            json!({
+                "app": plain.app.to_string(), "message": plain.message,
+                "commands": plain.commands().flatten().collect::<Vec<_>>(),
+            })
+        });
         json!({
             "apps": self.n_apps,
             "unknown": unknown.collect::<Vec<_>>(),
@@ -210,6 +243,18 @@ fn edited_line(edited: &EditedSecret) -> String {
     )
 }
 
+fn plain_line(plain: &PlainInGit) -> String {
+    let mut line = format!("{}: {}", plain.app, one_line(&plain.message));
+    for command in plain.commands().take(MOST_PLAIN).flatten() {
+        let _ = write!(line, "\n    $ {command}");
+    }
+    let more = plain.commands().count().saturating_sub(MOST_PLAIN);
+    if more > 0 {
+        let _ = write!(line, "\n    and {more} more: `plumb doctor --secrets -o yaml` has their commands");
+    }
+    line
+}
+
 fn expiring_line(one: &ExpiringCertificate) -> String {
     let verb = if one.expiry == Expiry::Over { "ended at" } else { "ends at" };
     let what = if one.is_sealing { "the newest sealing certificate" } else { "a TLS certificate" };
@@ -228,18 +273,6 @@ fn pods(pods: &[String]) -> String {
     let more = pods.len().saturating_sub(MOST_PODS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("; pods {named}{more}")
-}
-
-/// What brings a Secret into Git: seal it, and let the controller take it over once the file is committed.
-fn seal_commands(key: &ObjectKey) -> Vec<String> {
-    let (namespace, name) = (key.namespace_or_empty(), &key.name);
-    // Names are those of the API server: no character of them means something to a shell.
-    vec![
-        format!(
-            "kubectl -n {namespace} get secret {name} -o yaml | plumb seal -n {namespace} > {name}.sealed.yaml"
-        ),
-        format!("kubectl -n {namespace} annotate secret {name} sealedsecrets.bitnami.com/managed=true"),
-    ]
 }
 
 #[cfg(test)]
@@ -300,7 +333,11 @@ mod tests {
                     expiry: Expiry::Soon,
                 },
             ],
-            plain: vec![(app("cart"), "1 Secret is in plain text".to_owned())],
+            plain: vec![PlainInGit {
+                app: app("cart"),
+                message: "2 Secrets are in plain text".to_owned(),
+                secrets: vec![(key("Secret", "live"), true), (key("Secret", "refused"), false)],
+            }],
             tokens: vec![(
                 key("ConfigMap", "settings"),
                 TokenHint { path: "data.config.yaml".to_owned(), looks_like: "a GitHub token" },
@@ -333,11 +370,15 @@ mod tests {
               Secret shop/tls: a TLS certificate ended at 2026-05-01T00:00:00Z
               Secret shop/sealed-secrets-key1: the newest sealing certificate ends at 2026-06-01T00:00:00Z
 
-            IN PLAIN TEXT in Git
-              argocd/cart: 1 Secret is in plain text
+            IN PLAIN TEXT in Git (commit the SealedSecret in its place; the history keeps the values: change them)
+              argocd/cart: 2 Secrets are in plain text
+                $ kubectl -n shop get secret live -o yaml | plumb seal -n shop > live.sealed.yaml
+                $ kubectl -n shop annotate secret live sealedsecrets.bitnami.com/managed=true
+                $ plumb seal -n shop FILE > refused.sealed.yaml
 
-            LOOKS LIKE A CREDENTIAL (never shown here; move it into a Secret)
+            LOOKS LIKE A CREDENTIAL (never shown here; move it into a Secret: the commands read it from stdin)
               ConfigMap shop/settings: data.config.yaml looks like a GitHub token
+                $ plumb seal -n shop --name settings --from-file config.yaml=- > settings.sealed.yaml
 
             NOT LOOKED AT
               Secrets of namespace cart: forbidden"]].assert_eq(&report().text());
@@ -355,5 +396,7 @@ mod tests {
         assert_eq!(data.pointer("/broken/0/name"), Some(&json!("mail")));
         assert_eq!(data.pointer("/expiring/1/isSealing"), Some(&json!(true)));
         assert_eq!(data.pointer("/tokens/0/looksLike"), Some(&json!("a GitHub token")));
+        let file = json!("plumb seal -n shop FILE > refused.sealed.yaml");
+        assert_eq!(data.pointer("/plain/0/commands/2"), Some(&file));
     }
 }

@@ -48,6 +48,13 @@ impl SealingScope {
         }
     }
 
+    /// The annotations that name this scope.
+    pub fn annotations(self) -> BTreeMap<String, String> {
+        let mut annotations = BTreeMap::new();
+        self.annotate(&mut annotations);
+        annotations
+    }
+
     /// Changes annotations so that they name this scope and no other.
     pub(super) fn annotate(self, annotations: &mut BTreeMap<String, String>) {
         annotations.remove(NAMESPACE_WIDE);
@@ -77,6 +84,9 @@ mod tests {
             let map: BTreeMap<&str, &str> = annotations.into_iter().collect();
             let read = SealingScope::of_annotations(|name| map.get(name).copied());
             assert_eq!((read, read.label("shop", "db").as_str()), (scope, label));
+            let written = scope.annotations();
+            let again = SealingScope::of_annotations(|name| written.get(name).map(String::as_str));
+            assert_eq!(again, scope);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::plain::PlainSecret;
@@ -16,6 +18,16 @@ pub fn is_sealed_secret(object: &Value) -> bool {
         && text("apiVersion").split_once('/').is_some_and(|(group, _)| group == "bitnami.com")
 }
 
+/// Could the controller read it as a sealed value? It is base64, and begins with the length of an RSA cipher text in two
+/// bytes: 128 to 1024 bytes. A plain text, and one in base64, begins otherwise.
+pub(super) fn is_sealed_value(text: &str) -> bool {
+    let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    let start = text.get(..4).and_then(|start| STANDARD.decode(start).ok());
+    let length = start.and_then(|start| Some(u16::from_be_bytes(*start.first_chunk()?)));
+    text.iter().all(is_base64) && length.is_some_and(|length| (128..=1024).contains(&length))
+}
+
 /// The `SealedSecret` with these encrypted values. The template repeats what the Secret shall have besides values.
 pub fn sealed_secret(secret: &PlainSecret, encrypted: &BTreeMap<String, String>) -> Value {
     let mut identity = Map::new();
@@ -24,9 +36,7 @@ pub fn sealed_secret(secret: &PlainSecret, encrypted: &BTreeMap<String, String>)
         identity.insert("namespace".to_owned(), json!(namespace));
     }
     let mut metadata = identity.clone();
-    let mut scope = BTreeMap::new();
-    secret.scope.annotate(&mut scope);
-    put(&mut metadata, "annotations", &scope);
+    put(&mut metadata, "annotations", &secret.scope.annotations());
 
     let mut template_metadata = identity;
     let mut annotations = secret.annotations.clone();
@@ -59,6 +69,19 @@ fn put(map: &mut Map<String, Value>, field: &str, texts: &BTreeMap<String, Strin
 mod tests {
     use super::*;
     use crate::secrets::{SealingScope, Values};
+
+    #[test]
+    fn plain_text_is_no_sealed_value() {
+        for bits in [1024_u16, 2048, 3072, 4096, 8192] {
+            let bytes = [&(bits / 8).to_be_bytes()[..], &[7; 300]].concat();
+            assert!(is_sealed_value(&STANDARD.encode(bytes)), "{bits}");
+        }
+        assert!(is_sealed_value("AgBy\n  3i4O"), "folded");
+        for plain in ["hunter2", "aHVudGVyMg==", "", "x", "••••••", "{}", "correct horse battery staple"]
+        {
+            assert!(!is_sealed_value(plain), "{plain}");
+        }
+    }
 
     #[test]
     fn the_template_has_everything_but_the_values() {

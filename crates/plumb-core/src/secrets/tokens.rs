@@ -10,6 +10,8 @@ use crate::text::is_secret_name;
 const MAX_TEXT: usize = 256 << 10;
 /// More hints about one object help nobody.
 const MAX_HINTS: usize = 20;
+/// A longer name in a text is cut.
+const MAX_NAME: usize = 63;
 
 /// A place that seems to hold a credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,17 +43,29 @@ const fn known(prefix: &'static str, looks_like: &'static str, min: usize, more:
     Known { prefix, looks_like, min, more }
 }
 
-const KNOWN: [Known; 17] = [
+const KNOWN: [Known; 29] = [
     known("AKIA", "an AWS access key id", 16, upper),
     known("ASIA", "an AWS access key id", 16, upper),
     known("ghp_", "a GitHub token", 36, word),
     known("gho_", "a GitHub token", 36, word),
     known("ghs_", "a GitHub token", 36, word),
+    known("ghu_", "a GitHub token", 36, word),
+    known("ghr_", "a GitHub token", 36, word),
     known("github_pat_", "a GitHub token", 22, word),
     known("glpat-", "a GitLab token", 20, word),
+    known("glptt-", "a GitLab token", 20, word),
+    known("xoxa-", "a Slack token", 20, word),
+    known("xapp-", "a Slack token", 20, word),
     known("xoxb-", "a Slack token", 20, word),
     known("xoxp-", "a Slack token", 20, word),
     known("AIza", "a Google API key", 35, word),
+    known("ya29.", "a Google token", 20, word),
+    known("sk-ant-", "an Anthropic key", 20, word),
+    known("sk-proj-", "an OpenAI key", 20, word),
+    known("hf_", "a Hugging Face token", 30, word),
+    known("SG.", "a SendGrid key", 22, word),
+    known("shpat_", "a Shopify token", 32, word),
+    known("dop_v1_", "a DigitalOcean token", 40, word),
     known("sk_live_", "a Stripe key", 16, word),
     known("rk_live_", "a Stripe key", 16, word),
     known("npm_", "an npm token", 36, word),
@@ -74,8 +88,15 @@ pub fn looks_like(name: &str, text: &str) -> Option<&'static str> {
         .or_else(|| has_jwt(text).then_some("a JSON web token"))
         .or_else(|| has_password_in_url(text).then_some("an address with a password"))
         .or_else(|| {
-            (is_secret_name(name) && is_random(text)).then_some("a random text under the name of a secret")
+            let is_secret = is_secret_name(name) && !is_secret_reference(name) && looks_random(text);
+            is_secret.then_some("a random text under the name of a secret")
         })
+}
+
+/// Does a value of this name say which Secret to use? Then it is none.
+pub fn is_secret_reference(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("existing") || name.starts_with("imagepullsecret")
 }
 
 fn has(known: &Known, text: &str) -> bool {
@@ -126,7 +147,7 @@ fn is_placeholder(text: &str) -> bool {
 }
 
 /// Is it one word that nobody would write: long, of many different characters, with digits among letters?
-fn is_random(text: &str) -> bool {
+pub fn looks_random(text: &str) -> bool {
     let text = text.trim();
     let is_word = text.bytes().all(|byte| byte.is_ascii_graphic());
     let has_both =
@@ -165,10 +186,7 @@ pub fn token_hints(object: &Manifest) -> Vec<TokenHint> {
                 .into_iter()
                 .chain(items(value.get("spec").unwrap_or(&Value::Null), "sources"));
             for (number, source) in sources.enumerate() {
-                let place = format!("spec.sources[{number}].helm");
-                search(source.pointer("/helm/values"), &format!("{place}.values"), &mut hints);
-                search(source.pointer("/helm/valuesObject"), &format!("{place}.valuesObject"), &mut hints);
-                named(source.pointer("/helm/parameters"), &format!("{place}.parameters"), &mut hints);
+                of_source(source, &format!("spec.sources[{number}]"), &mut hints);
             }
         }
         _ => {
@@ -184,36 +202,95 @@ pub fn token_hints(object: &Manifest) -> Vec<TokenHint> {
     hints
 }
 
-/// A list of names with values.
+/// What a source of an Application gives to its tool.
+fn of_source(source: &Value, place: &str, hints: &mut Vec<TokenHint>) {
+    for (path, name) in [("/helm/values", "helm.values"), ("/helm/valuesObject", "helm.valuesObject")] {
+        search(source.pointer(path), &format!("{place}.{name}"), hints);
+    }
+    for (path, name) in [
+        ("/helm/parameters", "helm.parameters"),
+        ("/plugin/env", "plugin.env"),
+        ("/plugin/parameters", "plugin.parameters"),
+        ("/directory/jsonnet/extVars", "directory.jsonnet.extVars"),
+        ("/directory/jsonnet/tlas", "directory.jsonnet.tlas"),
+    ] {
+        named(source.pointer(path), &format!("{place}.{name}"), hints);
+    }
+}
+
+/// A list of names with values. Parameters of plugins have other fields for them.
 fn named(list: Option<&Value>, place: &str, hints: &mut Vec<TokenHint>) {
     for item in list.and_then(Value::as_array).into_iter().flatten() {
-        let text = |field: &str| item.get(field).and_then(Value::as_str).unwrap_or_default();
-        if let Some(looks_like) = looks_like(text("name"), text("value")) {
-            hints.push(TokenHint { path: format!("{place}.{}", text("name")), looks_like });
+        let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
+        for field in ["value", "string", "array", "map"] {
+            search(item.get(field), &format!("{place}.{name}"), hints);
         }
     }
 }
 
 /// Every text in a value. The depth of a manifest is limited where it is read.
 fn search(value: Option<&Value>, place: &str, hints: &mut Vec<TokenHint>) {
+    if hints.len() >= MAX_HINTS {
+        return;
+    }
     match value {
         Some(Value::String(text)) => {
             let name = place.rsplit('.').next().unwrap_or_default();
-            if let Some(looks_like) = looks_like(name, text) {
-                hints.push(TokenHint { path: place.to_owned(), looks_like });
+            match looks_like(name, text) {
+                Some(looks_like) => hints.push(TokenHint { path: place.to_owned(), looks_like }),
+                None => search_text(text, place, hints),
             }
         }
         Some(Value::Object(map)) => {
             map.iter().for_each(|(key, value)| search(Some(value), &format!("{place}.{key}"), hints));
         }
         Some(Value::Array(items)) => {
-            items
-                .iter()
-                .enumerate()
-                .for_each(|(n, value)| search(Some(value), &format!("{place}[{n}]"), hints));
+            let mut flag = None;
+            for (n, item) in items.iter().enumerate() {
+                let place = format!("{place}[{n}]");
+                let text = item.as_str().unwrap_or_default();
+                match flag.and_then(|flag| looks_like(flag, text)) {
+                    Some(looks_like) => hints.push(TokenHint { path: place, looks_like }),
+                    None => search(Some(item), &place, hints),
+                }
+                // `--password` before its value.
+                flag = Some(text).filter(|text| text.starts_with('-') && !text.contains('='));
+            }
         }
         Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => {}
     }
+}
+
+/// The settings in a text: lines of YAML, of properties or of variables, flags, JSON, an address of a database. At most
+/// one of each line.
+fn search_text(text: &str, place: &str, hints: &mut Vec<TokenHint>) {
+    if text.len() > MAX_TEXT {
+        return;
+    }
+    for line in text.lines() {
+        if hints.len() >= MAX_HINTS {
+            return;
+        }
+        let parts = line.split([' ', '\t', ',', ';', '&', '{', '}']);
+        let mut settings = std::iter::once(line).chain(parts).filter_map(setting);
+        let found = settings.find_map(|(name, value)| Some((name, looks_like(name, value)?)));
+        if let Some((name, looks_like)) = found {
+            let name: String = name.chars().take(MAX_NAME).collect();
+            hints.push(TokenHint { path: format!("{place}: {name}"), looks_like });
+        }
+    }
+}
+
+/// `name: value`, `name=value`, `"name": "value",`, `--name=value`. The name is one word: what is before it can be a
+/// secret, and names are shown.
+fn setting(text: &str) -> Option<(&str, &str)> {
+    let quotes = ['"', '\''];
+    let (name, value) = text.split_once([':', '='])?;
+    let name = name.split_ascii_whitespace().last()?.trim_matches(quotes).trim_start_matches('-');
+    let value = value.split(" #").next().unwrap_or_default().trim();
+    let value = value.trim_end_matches([',', ';']).trim_matches(quotes);
+    let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    (!name.is_empty() && is_name(name)).then_some((name, value))
 }
 
 #[cfg(test)]
@@ -263,6 +340,7 @@ mod tests {
             ("TOKEN", "/var/run/secrets/token-12345"),
             ("TOKEN_URL", "https://auth.example.com/token/v2"),
             ("PASSWORD", "hunter2"),
+            ("existingSecret", "shop-database-credentials-v2"),
         ] {
             assert_eq!(looks_like(name, text), None, "{name}={text}");
         }
@@ -288,5 +366,58 @@ mod tests {
         let helm = "spec.sources[0].helm";
         let expected = [".values", ".valuesObject.b.c", ".parameters.d"].map(|end| format!("{helm}{end}"));
         assert_eq!(paths(app), expected);
+    }
+
+    #[test]
+    fn texts_are_searched_for_settings() {
+        let random = "q9X2mB7vK4pL8wZ1nR5t";
+        let paths = |object: Value| -> Vec<String> {
+            token_hints(&Manifest::new(object).unwrap()).into_iter().map(|hint| hint.path).collect()
+        };
+        let in_map = |text: &str| {
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"f": text}});
+            paths(map)
+        };
+        for (text, name) in [
+            (format!("auth:\n  user: shop\n  password: {random} # of the database\n"), "password"),
+            (format!("- 'password': \"{random}\"\n"), "password"),
+            (format!("db.url=jdbc:x\ndb.password={random}\n"), "db.password"),
+            (format!("export API_TOKEN={random}"), "API_TOKEN"),
+            (format!("{{\"a\":{{\"user\":\"shop\",\"clientSecret\":\"{random}\"}}}}"), "clientSecret"),
+            (format!("Server=db;User Id=sa;Password={random};"), "Password"),
+            (format!("-Xmx1g -Ddb.password={random}"), "Ddb.password"),
+            (format!("hunter2 is no name token: {random}"), "token"),
+        ] {
+            assert_eq!(in_map(&text), [format!("data.f: {name}")], "{text}");
+        }
+        for text in [
+            format!("passwordFile: {random}\ntokenUrl: https://auth.example.com/v2/token1\n"),
+            format!("commit: {random}\nexistingSecret: shop-database-credentials-v2"),
+            "password: {{ .Values.auth.password1 }}\ntoken: ${A_TOKEN_OF_THE_SHOP_1}\n".to_owned(),
+            "password:\n  length: 12345\n".to_owned(),
+        ] {
+            assert!(in_map(&text).is_empty(), "{text}");
+        }
+        let lines = format!("password: {random}\n").repeat(100);
+        assert_eq!(in_map(&lines).len(), MAX_HINTS);
+
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [
+            {"name": "c", "args": ["--user", random, "--password", random, format!("--token={random}")]}]}});
+        assert_eq!(paths(pod), ["container c: args[3]", "container c: args[4]: token"]);
+        let app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a"},
+            "spec": {"source": {
+                "helm": {"values": format!("auth:\n  password: {random}\n")},
+                "plugin": {"env": [{"name": "API_TOKEN", "value": random}],
+                    "parameters": [{"name": "secret", "string": random}, {"name": "a", "map": {"token": random}}]},
+                "directory": {"jsonnet": {"extVars": [{"name": "password", "value": random}],
+                    "tlas": [{"name": "user", "value": random}]}}}}});
+        let expected = [
+            "helm.values: password",
+            "plugin.env.API_TOKEN",
+            "plugin.parameters.secret",
+            "plugin.parameters.a.token",
+            "directory.jsonnet.extVars.password",
+        ];
+        assert_eq!(paths(app), expected.map(|end| format!("spec.sources[0].{end}")));
     }
 }

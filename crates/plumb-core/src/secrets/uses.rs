@@ -18,6 +18,19 @@ pub(super) fn items<'value>(value: &'value Value, field: &str) -> impl Iterator<
     value.get(field).and_then(Value::as_array).into_iter().flatten()
 }
 
+/// Where a volume names a Secret, besides the sources of a projected one.
+const VOLUME_SECRETS: [&str; 9] = [
+    "/secret/secretName",
+    "/csi/nodePublishSecretRef/name",
+    "/azureFile/secretName",
+    "/cephfs/secretRef/name",
+    "/flexVolume/secretRef/name",
+    "/iscsi/secretRef/name",
+    "/rbd/secretRef/name",
+    "/scaleIO/secretRef/name",
+    "/storageos/secretRef/name",
+];
+
 /// The names of the Secrets that a pod or the pods of a workload use: in variables, in volumes, and to pull images.
 pub fn secrets_used(object: &Value) -> BTreeSet<String> {
     let Some(spec) = pod_spec(object) else { return BTreeSet::new() };
@@ -33,8 +46,7 @@ pub fn secrets_used(object: &Value) -> BTreeSet<String> {
     }
     items(spec, "imagePullSecrets").for_each(|secret| take(secret, "/name"));
     for volume in items(spec, "volumes") {
-        take(volume, "/secret/secretName");
-        take(volume, "/csi/nodePublishSecretRef/name");
+        VOLUME_SECRETS.iter().for_each(|path| take(volume, path));
         let sources = volume.get("projected").into_iter().flat_map(|projected| items(projected, "sources"));
         sources.for_each(|source| take(source, "/secret/name"));
     }
@@ -69,9 +81,27 @@ mod tests {
             "containers": [{"env": [{"name": "A", "value": "x"},
                 {"name": "B", "valueFrom": {"secretKeyRef": {"name": "env", "key": "b"}}}]}],
             "volumes": [{"secret": {"secretName": "volume"}}, {"projected": {"sources": [{"secret": {"name": "projected"}}]}},
-                {"csi": {"nodePublishSecretRef": {"name": "csi"}}}, {"emptyDir": {}}],
+                {"csi": {"nodePublishSecretRef": {"name": "csi"}}}, {"emptyDir": {}},
+                {"azureFile": {"secretName": "azure", "shareName": "no"}}, {"cephfs": {"secretRef": {"name": "ceph"}}},
+                {"flexVolume": {"secretRef": {"name": "flex"}}}, {"iscsi": {"secretRef": {"name": "iscsi"}}},
+                {"rbd": {"secretRef": {"name": "rbd"}}}, {"scaleIO": {"secretRef": {"name": "scale"}}},
+                {"storageos": {"secretRef": {"name": "storageos"}}}],
         });
-        let all = ["csi", "env", "init", "projected", "pull", "volume"];
+        let all = [
+            "azure",
+            "ceph",
+            "csi",
+            "env",
+            "flex",
+            "init",
+            "iscsi",
+            "projected",
+            "pull",
+            "rbd",
+            "scale",
+            "storageos",
+            "volume",
+        ];
         for object in [
             json!({"spec": spec}),
             json!({"spec": {"template": {"spec": spec}}}),

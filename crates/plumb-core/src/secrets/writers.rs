@@ -53,6 +53,9 @@ pub(super) fn first_writer(object: &Manifest) -> Option<Writer> {
 /// than the controller. Empty where nobody knows which manager that is. Of a Secret that the maker only adds to, other keys
 /// than its own are nobody's edit.
 ///
+/// A controller writes all of its values whenever it writes. What another manager wrote before its last write and still
+/// owns is equal: a Secret that the controller took over.
+///
 /// Without a maker nobody makes the Secret any more, and it is not derived.
 pub fn edited_by_hand(secret: &Manifest, maker: Option<&Manifest>) -> Vec<HandEdit> {
     let Some(maker) = maker else { return Vec::new() };
@@ -65,9 +68,12 @@ pub fn edited_by_hand(secret: &Manifest, maker: Option<&Manifest>) -> Vec<HandEd
     if controllers.is_empty() || !is_made {
         return Vec::new();
     }
-    let edits =
-        entries(secret).filter(|entry| manager(entry).is_some_and(|name| !controllers.contains(&name)));
-    edits
+    let is_controllers = |entry: &&Value| manager(entry).is_some_and(|name| controllers.contains(&name));
+    let last_made = entries(secret).filter(is_controllers).filter_map(time).max();
+    let is_later = |at: Timestamp| last_made.is_none_or(|made| at >= made);
+    entries(secret)
+        .filter(|entry| manager(entry).is_some() && !is_controllers(entry))
+        .filter(|entry| time(entry).is_none_or(is_later))
         .filter_map(|entry| {
             let data =
                 entry.pointer("/fieldsV1/f:data").or_else(|| entry.pointer("/fieldsV1/f:stringData"))?;
@@ -207,6 +213,23 @@ mod tests {
         assert_eq!(edited_by_hand(&secret(&edited, &json!([])), Some(&sealed("other"))), []);
         let unsigned = json!([entry("a", "2026-01-01T00:00:00Z", &edit)]);
         assert_eq!(edited_by_hand(&secret(&unsigned, &owners), Some(&maker)), []);
+    }
+
+    #[test]
+    fn a_secret_that_the_controller_took_over_was_edited_by_nobody() {
+        let owners = json!([{"kind": "SealedSecret", "name": "db", "controller": true}]);
+        let data = json!({"f:data": {"f:password": {}}});
+        let taken = json!({"f:metadata": {"f:ownerReferences": {}}});
+        let edits = |at: &str| {
+            let entries = json!([
+                entry("kubectl-create", at, &data),
+                entry("controller", "2026-02-01T00:00:00Z", &taken)
+            ]);
+            edited_by_hand(&secret(&entries, &owners), Some(&sealed("db"))).len()
+        };
+        // The controller wrote the same values, so the API server leaves them to the first writer.
+        assert_eq!(edits("2026-01-01T00:00:00Z"), 0);
+        assert_eq!(edits("2026-02-01T00:00:01Z"), 1);
     }
 
     fn sealed(name: &str) -> Manifest {

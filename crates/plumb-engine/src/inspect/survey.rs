@@ -26,6 +26,7 @@ use crate::compare::inputs::is_autoscaler;
 use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::{Compared, Comparison};
 use crate::compare::state::JudgeState;
+use crate::config::load::KnownProjects;
 use crate::health::check::Unhealthy;
 use crate::health::events_and_logs::Diagnostics;
 use crate::health::history::HealthState;
@@ -91,6 +92,12 @@ pub enum Progress {
     Compared(usize, usize),
     /// The user has no right to change some objects, so the API server answered no dry run of them.
     DryRunsDenied,
+    /// The user has no right to read the projects.
+    ProjectsDenied,
+    /// The cluster has no projects.
+    ProjectsAbsent,
+    /// No setting says how objects are tracked, and their marks are labels.
+    TrackedByLabel,
 }
 
 /// One app that was judged.
@@ -113,7 +120,7 @@ pub struct Surveyed {
 /// Judges apps. `applications` are all Applications that the user can list.
 ///
 /// # Errors
-/// If the cluster cannot be reached, or its projects cannot be read. An app that cannot be judged costs the others
+/// If the cluster cannot be reached. An app that cannot be judged costs the others
 /// nothing.
 pub async fn survey(
     connection: Connection,
@@ -126,8 +133,16 @@ pub async fn survey(
     let parsed: Vec<Application> =
         applications.iter().filter_map(|object| Application::from_json(object.value()).ok()).collect();
     inspector.note_claims(parsed.iter().cloned());
+    match inspector.projects {
+        KnownProjects::All => {}
+        KnownProjects::Absent => progress(Progress::ProjectsAbsent),
+        KnownProjects::Denied => progress(Progress::ProjectsDenied),
+    }
     let wanted: Vec<&Application> =
         parsed.iter().filter(|application| options.apps.contains(&application.id())).collect();
+    if inspector.find_tracking(&wanted).await {
+        progress(Progress::TrackedByLabel);
+    }
     let rendered = render_all(&inspector, &wanted, progress).await;
     let home = Arc::new(inspector.home.with_store(listed(&inspector, &wanted, &rendered, progress).await));
     let surveyor = Surveyor {
@@ -339,7 +354,9 @@ impl Surveyor<'_> {
         let mut surveyed = Surveyed {
             report,
             findings,
-            plain_secrets: plumb_core::secrets::plain_secrets(gathered.desired.get()),
+            plain_secrets: plumb_core::secrets::plain_secrets(gathered.desired.get(), |origin| {
+                !gathered.is_from_plugin(origin)
+            }),
             unreadable: unreadable.collect(),
             rendered: None,
             objects: BTreeMap::new(),

@@ -4,10 +4,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 
-use plumb_core::desired::{Complete, DesiredSet, Scopes};
+use plumb_core::desired::{Complete, DesiredSet, Origin, Scopes};
 use plumb_core::plan::SourceAtSync;
 use plumb_core::project::Project;
 use plumb_core::writes::Rendering;
+use plumb_render::SourceType;
 
 use super::inputs::RenderInputs;
 use crate::apps::compressed_set::CompressedSet;
@@ -49,6 +50,11 @@ impl StoredGathered {
                 TrackedRevision::new(cluster, &source.repo_url, &source.target_revision, commit)
             })
             .collect()
+    }
+
+    /// True if a plugin printed an object of this origin. Then Git may have a placeholder where the object has a value.
+    pub(crate) fn is_from_plugin(&self, origin: Option<&Origin>) -> bool {
+        is_from_plugin(&self.source_types, origin)
     }
 
     /// The sources with the commits that they resolved to.
@@ -136,5 +142,33 @@ impl Gathered {
         let stored =
             StoredGathered { revisions, rendering, is_filtered: true, ..StoredGathered::clone(&self.stored) };
         Self { stored: Arc::new(stored), desired: Arc::clone(&self.desired), turn: None }
+    }
+}
+
+/// True if a plugin printed an object of this origin. Plugins tell no origin. Kustomize and some charts tell none either:
+/// beside them it is not known.
+fn is_from_plugin(source_types: &[String], origin: Option<&Origin>) -> bool {
+    let is = |tool: &str, wanted: SourceType| tool == wanted.as_str();
+    let mut tools = source_types.iter().map(String::as_str).filter(|tool| !tool.is_empty());
+    origin.is_none()
+        && tools.clone().any(|tool| is(tool, SourceType::Plugin))
+        && tools.all(|tool| is(tool, SourceType::Plugin) || is(tool, SourceType::Directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_no_other_tool_can_have_printed_is_from_a_plugin() {
+        let of = |tools: &[&str], origin: Option<&Origin>| {
+            let tools: Vec<String> = tools.iter().map(|tool| (*tool).to_owned()).collect();
+            is_from_plugin(&tools, origin)
+        };
+        let origin = Origin { source: 0, file: "a.yaml".to_owned(), line: 1, verbatim: true };
+        assert!(of(&["Plugin"], None) && of(&["", "Directory", "Plugin"], None));
+        assert!(!of(&["Directory", "Plugin"], Some(&origin)));
+        assert!(!of(&["Kustomize", "Plugin"], None) && !of(&["Helm", "Plugin"], None));
+        assert!(!of(&["Kustomize"], None) && !of(&["Directory"], None) && !of(&[], None));
     }
 }

@@ -1,6 +1,7 @@
 //! The `DriftReport` of an app.
 
 use plumb_core::app::App;
+use plumb_core::desired::Origin;
 use plumb_core::drift::Finding;
 use plumb_core::object::{Fingerprint, Manifest};
 use plumb_core::project::PlainSecrets;
@@ -14,6 +15,7 @@ use tracing::warn;
 
 use super::patch::log_failure;
 use super::pauses::pauses;
+use super::warnings::counts;
 use super::write::StatusDraft;
 use crate::app_run::AppRun;
 use crate::apps::previous_report::PreviousReport;
@@ -38,9 +40,13 @@ pub(super) async fn write_report(run: &AppRun<'_>, draft: &StatusDraft<'_>, stat
     let unhealthy = compared.health.unhealthy.iter().take(MOST_UNHEALTHY).map(Unhealthy::to_wire);
     let unhealthy: Vec<UnhealthyObject> = unhealthy.collect();
     let pauses = pauses(run, draft.inputs, compared);
-    let plain_secrets = match draft.inputs.context.project.plain_secrets() {
+    let policy = draft.inputs.context.project.plain_secrets();
+    let plain_secrets = match policy {
         PlainSecrets::Allow => Vec::new(),
-        PlainSecrets::Warn | PlainSecrets::Refuse => plain_secrets(compared.gathered.desired.get()),
+        PlainSecrets::Warn | PlainSecrets::Refuse => {
+            let counts = |origin: Option<&Origin>| counts(policy, compared, origin);
+            plain_secrets(compared.gathered.desired.get(), counts)
+        }
     };
     let is_empty = findings.is_empty()
         && unhealthy.is_empty()

@@ -60,7 +60,8 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
     add_orphans(run, inputs);
 }
 
-/// Names the Secrets that Git has in plain text.
+/// Names the Secrets that Git has in plain text. A warning leaves out what a plugin printed: it may have replaced a
+/// placeholder. A project that refuses plain Secrets refuses these, too.
 fn add_plain_secrets(conditions: &mut Conditions, policy: PlainSecrets, compared: &Compared) {
     let condition = match policy {
         PlainSecrets::Allow => return,
@@ -69,11 +70,18 @@ fn add_plain_secrets(conditions: &mut Conditions, policy: PlainSecrets, compared
         PlainSecrets::Refuse => ConditionType::InvalidSpecError,
     };
     let desired = compared.gathered.desired.get();
-    let objects = desired.objects.values().map(|object| &object.manifest);
-    let message = plain_secrets_message(objects.chain(desired.hooks.iter().map(|hook| &hook.manifest)));
+    let objects = desired.objects.values().map(|object| (&object.manifest, object.origin.as_ref()));
+    let hooks = desired.hooks.iter().map(|hook| (&hook.manifest, hook.origin.as_ref()));
+    let counted = objects.chain(hooks).filter(|(_, origin)| counts(policy, compared, *origin));
+    let message = plain_secrets_message(counted.map(|(manifest, _)| manifest));
     if let Some(message) = message {
         conditions.add(condition, message);
     }
+}
+
+/// Does a plain Secret of this origin count?
+pub(super) fn counts(policy: PlainSecrets, compared: &Compared, origin: Option<&Origin>) -> bool {
+    policy == PlainSecrets::Refuse || !compared.gathered.is_from_plugin(origin)
 }
 
 /// Says which objects left Git and are not pruned because of another app.

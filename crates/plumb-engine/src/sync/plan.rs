@@ -7,8 +7,8 @@ use plumb_core::desired::{ObjectOptions, PruneOption};
 use plumb_core::drift::{Verdict, VerdictStatus};
 use plumb_core::object::{GroupKind, GroupVersionKind, ObjectKey};
 use plumb_core::plan::{
-    DeletionProof, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal, ReplacedHistory,
-    build, data_lost_with,
+    DeletionProof, LastSync, LiveFacts, NamespaceFacts, ObjectFacts, Owner, Plan, PlanInput, Refusal,
+    ReplacedHistory, build, data_lost_with,
 };
 
 use plumb_core::project::PlainSecrets;
@@ -27,7 +27,7 @@ pub(super) fn plan(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     compared: &Compared,
-    active: &ActiveOperation,
+    (active, last): (&ActiveOperation, &LastSync),
     replaced_history: Option<&ReplacedHistory>,
 ) -> Result<Plan, Refusal> {
     let AppInputs { application, app, context } = inputs;
@@ -54,6 +54,7 @@ pub(super) fn plan(
         },
         budget: context.settings.prune_budget,
         replaced_history,
+        synced_at: last.ended_at,
         mark: &active.mark(&app.uid),
         approved_at: approved_for(application, active, run.now),
         is_served: &|gvk: &GroupVersionKind| catalog.resource(gvk).is_some(),
@@ -71,10 +72,14 @@ fn refuses_plain(context: &AppContext, compared: &Compared, key: &ObjectKey) -> 
     }
     let keys = plain_keys_of(compared.gathered.desired.get(), key);
     let (name, project) = (&key.name, context.project.name());
+    let gathered = &compared.gathered;
+    let origin = gathered.desired.get().objects.get(key).and_then(|object| object.origin.as_ref());
+    let place = if gathered.is_from_plugin(origin) { "as the plugin prints it" } else { "in the sources" };
     (!keys.is_empty()).then(|| {
         format!(
-            "Secret {name} has plain values in the sources ({}), which project '{project}' refuses; `plumb seal` \
-             encrypts them for Git",
+            "{} {name} has plain values {place} ({}), which project '{project}' refuses; `plumb seal` encrypts them \
+             for Git",
+            key.kind,
             shown_keys(&keys)
         )
     })

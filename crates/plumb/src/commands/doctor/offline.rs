@@ -34,7 +34,7 @@ pub(super) fn facts(
             unhealthy: unhealthy(&judged.live, app.verdicts.keys(), now),
             pauses: Vec::new(),
             red: app.red().unwrap_or_default(),
-            plain_secrets: plain_secrets(&app.desired),
+            plain_secrets: plain_secrets(&app.desired, |_| true),
         })
         .collect();
     let others =

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plumb_core::secrets::{Merged, merge};
-use serde_json::Value;
+use plumb_core::secrets::{Merged, SealingScope, merge};
+use serde_json::{Value, json};
 
 use super::args::Args;
 use super::controller::Controller;
@@ -35,8 +35,16 @@ pub(super) async fn run(context: &Context, args: &Args, path: &Path) -> Result<E
             let failed = |what: &str| format!("re-encrypt {what} of {}", file.display());
             let into = Merged::of(document, &sealed)
                 .map_err(|problem| CommandError::because(failed("a SealedSecret"), problem))?;
-            let asked = with_namespace(sealed, namespace, &into, &file)?;
+            let asked = for_rotation(with_namespace(sealed, namespace, &into, &file)?, into.scope);
             let rotated = controller.rotate(&asked).await?;
+            let scope = scope_of(&rotated);
+            if scope != into.scope {
+                let (theirs, own) = (scope.name(), into.scope.name());
+                return Err(CommandError::new(format!(
+                    "cannot {}: the answer has the scope {theirs}, not {own}; nothing was changed",
+                    failed(&into.name)
+                )));
+            }
             let encrypted = same_keys(&into, &rotated).ok_or_else(|| {
                 CommandError::new(format!("cannot {}: the answer lacks one of its keys", failed(&into.name)))
             })?;
@@ -73,7 +81,7 @@ pub(super) fn with_namespace(
             }
             Ok(sealed)
         }
-        (None, None) if into.scope == plumb_core::secrets::SealingScope::ClusterWide => {
+        (None, None) if into.scope == SealingScope::ClusterWide => {
             with_namespace(sealed, Some("default"), into, file)
         }
         (None, None) => Err(CommandError::usage(format!(
@@ -85,9 +93,53 @@ pub(super) fn with_namespace(
     }
 }
 
+/// The values with nothing but their scope. The controller takes the scope of the new values from the template, older
+/// releases from nowhere else, and encrypts what the template's `data` makes of a value in its place.
+fn for_rotation(mut sealed: Value, scope: SealingScope) -> Value {
+    if let Some(spec) = sealed.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.insert("template".to_owned(), json!({"metadata": {"annotations": scope.annotations()}}));
+    }
+    sealed
+}
+
+/// The scope of a `SealedSecret`.
+fn scope_of(sealed: &Value) -> SealingScope {
+    let annotations = sealed.pointer("/metadata/annotations");
+    SealingScope::of_annotations(|name| annotations?.get(name)?.as_str())
+}
+
 /// The new values of exactly the keys that were there. The controller answers with the keys of its template, too.
 fn same_keys(into: &Merged, rotated: &Value) -> Option<BTreeMap<String, String>> {
     let new = rotated.pointer("/spec/encryptedData").and_then(Value::as_object)?;
     let value = |key: &String| Some((key.clone(), new.get(key)?.as_str()?.to_owned()));
     into.keys.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_controller_gets_the_scope_and_no_template() {
+        let scope = json!({"sealedsecrets.bitnami.com/cluster-wide": "true"});
+        let sealed = |annotations: &Value, template: Option<Value>| {
+            let mut sealed = json!({"metadata": {"name": "db", "annotations": annotations},
+                "spec": {"encryptedData": {"password": "Ag"}}});
+            if let Some(template) = template {
+                sealed["spec"]["template"] = template;
+            }
+            sealed
+        };
+        // As users write around the output of `--raw`: the scope is named only here.
+        let raw = sealed(&scope, None);
+        assert_eq!(scope_of(&raw), SealingScope::ClusterWide);
+        let asked = for_rotation(raw, SealingScope::ClusterWide);
+        assert_eq!(asked, sealed(&scope, Some(json!({"metadata": {"annotations": scope}}))));
+
+        let template =
+            json!({"data": {"password": "pw={{ .password }}"}, "metadata": {"annotations": scope}});
+        let asked = for_rotation(sealed(&json!({}), Some(template)), SealingScope::Strict);
+        assert_eq!(asked, sealed(&json!({}), Some(json!({"metadata": {"annotations": {}}}))));
+        assert_eq!(scope_of(&asked), SealingScope::Strict);
+    }
 }

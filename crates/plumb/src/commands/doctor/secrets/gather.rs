@@ -9,7 +9,7 @@ use plumb_core::app::AppId;
 use plumb_core::health::expected_secret;
 use plumb_core::object::{GroupKind, Manifest, ObjectKey};
 use plumb_core::secrets::{
-    EditedSecret, ExternalProblemKind, SecretFacts, SecretsReport, controller_of, edited_by_hand,
+    EditedSecret, ExternalProblemKind, PlainInGit, SecretFacts, SecretsReport, controller_of, edited_by_hand,
     external_problems, is_sealed_secret, removed_by_hand, store_key, token_hints, unknown_secrets,
 };
 use plumb_crd::Application;
@@ -74,6 +74,10 @@ pub(super) async fn report(
     sealing_certificates(context, client, &mut report, now).await?;
     let kind = GroupKind::new("external-secrets.io", "ExternalSecret");
     report.has_external_secrets = client.catalog().preferred(&kind).is_some();
+    let live: BTreeSet<ObjectKey> = facts.secrets.iter().filter_map(Manifest::key).collect();
+    for (key, is_live) in report.plain.iter_mut().flat_map(|plain| &mut plain.secrets) {
+        *is_live = live.contains(key);
+    }
     report.unknown = unknown_secrets(&facts);
     report.tokens.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(report)
@@ -115,7 +119,7 @@ impl Gathering {
             report: SecretsReport { n_apps, ..SecretsReport::default() },
         };
         for app in apps {
-            for key in listed(&app.application) {
+            for (key, is_rendered) in listed(&app.application) {
                 let kind = (key.group.as_str(), key.kind.as_str());
                 let is_secret = kind == ("", "Secret");
                 if app.is_wanted {
@@ -126,13 +130,13 @@ impl Gathering {
                         gathering.sought.workloads.push((app.id.clone(), key.clone()));
                     }
                 }
-                // A Secret that another app renders is one that Git knows.
-                if is_secret {
+                // A Secret that another app renders is one that Git knows; one that left Git is not.
+                if is_secret && is_rendered {
                     gathering.facts.rendered.insert(key);
                 }
             }
             if app.is_wanted {
-                gathering.report.plain.extend(plain(app).map(|message| (app.id.clone(), message)));
+                gathering.report.plain.extend(plain(app));
                 gathering.report.tokens.extend(hints(app.object));
             }
         }
@@ -303,12 +307,10 @@ impl NamespaceRead {
     }
 }
 
-/// The objects that a status lists.
-fn listed(application: &Application) -> impl Iterator<Item = ObjectKey> {
-    application.status.resources.iter().map(|resource| {
-        let namespace = (!resource.namespace.is_empty()).then(|| resource.namespace.clone());
-        ObjectKey::new(resource.group.clone(), resource.kind.clone(), namespace, resource.name.clone())
-    })
+/// The objects that a status lists, and whether Git has them: a status lists what is to be pruned, too.
+fn listed(application: &Application) -> impl Iterator<Item = (ObjectKey, bool)> {
+    let resources = application.status.resources.iter();
+    resources.map(|resource| (resource.key(), !resource.requires_pruning))
 }
 
 fn hints(object: &Manifest) -> Vec<(ObjectKey, plumb_core::secrets::TokenHint)> {
@@ -316,20 +318,25 @@ fn hints(object: &Manifest) -> Vec<(ObjectKey, plumb_core::secrets::TokenHint)> 
     token_hints(object).into_iter().map(|hint| (key.clone(), hint)).collect()
 }
 
-/// What an app has in plain text. The condition names the keys, too; where the project refuses plain Secrets, or there are
-/// many, the report says more.
-fn plain(app: &AppObjects<'_>) -> impl Iterator<Item = String> {
+/// What an app has in plain text. The condition names the keys, too; where the project refuses plain Secrets, only the
+/// report names them. Whether the cluster has the Secrets is not known yet.
+fn plain(app: &AppObjects<'_>) -> Option<PlainInGit> {
     let conditions = app.application.status.conditions.iter();
-    let messages: Vec<String> = conditions
+    let messages: Vec<&str> = conditions
         .filter(|condition| condition.kind() == Some(ConditionType::PlainSecretWarning))
-        .map(|condition| condition.message.clone())
+        .map(|condition| condition.message.as_str())
         .collect();
     let shown = |key: &ObjectKey| format!("{}/{}", key.namespace_or_empty(), key.name);
-    let in_report = (messages.is_empty() && !app.plain.is_empty()).then(|| {
+    let message = if !messages.is_empty() {
+        messages.join("; ")
+    } else if app.plain.is_empty() {
+        return None;
+    } else {
         let names: Vec<String> = app.plain.iter().map(shown).collect();
         format!("Secrets with their values in the sources: {}", names.join(", "))
-    });
-    messages.into_iter().chain(in_report)
+    };
+    let secrets = app.plain.iter().map(|key| (key.clone(), false)).collect();
+    Some(PlainInGit { app: app.id.clone(), message, secrets })
 }
 
 /// The Secret with the names of its values, but without them.
@@ -338,4 +345,55 @@ fn without_values(secret: Manifest) -> Option<Manifest> {
     let data = value.get_mut("data").and_then(Value::as_object_mut);
     data.into_iter().flatten().for_each(|(_, value)| *value = Value::Null);
     Manifest::new(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(resources: &Value, conditions: &Value) -> Manifest {
+        let object = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "shop", "namespace": "argocd"},
+            "spec": {"project": "default", "destination": {"namespace": "shop"}},
+            "status": {"resources": resources, "conditions": conditions}});
+        Manifest::new(object).unwrap()
+    }
+
+    fn app(object: &Manifest, plain: Vec<ObjectKey>) -> AppObjects<'_> {
+        let application = Application::from_json(object.value()).unwrap();
+        AppObjects { id: application.id(), application, object, plain, is_wanted: true }
+    }
+
+    fn secret(name: &str) -> ObjectKey {
+        ObjectKey::new("", "Secret", Some("shop".to_owned()), name)
+    }
+
+    #[test]
+    fn a_secret_that_left_git_is_rendered_by_no_app() {
+        let listed = |name: &str, requires_pruning: bool| {
+            json!({"version": "v1", "kind": "Secret", "namespace": "shop", "name": name,
+                "requiresPruning": requires_pruning})
+        };
+        let object = object(&json!([listed("in-git", false), listed("left", true)]), &json!([]));
+        let gathering = Gathering::of(&[app(&object, Vec::new())]);
+        assert_eq!(gathering.facts.rendered, BTreeSet::from([secret("in-git")]));
+        assert!(gathering.sought.namespaces.contains("shop"));
+    }
+
+    #[test]
+    fn plain_secrets_are_named_with_and_without_a_condition() {
+        let condition = json!([{"type": "PlainSecretWarning", "message": "1 Secret is in plain text"}]);
+        let warned = object(&json!([]), &condition);
+        let refused = object(&json!([]), &json!([]));
+        let found = |object: &Manifest, keys: Vec<ObjectKey>| {
+            Gathering::of(&[app(object, keys)]).report.plain.into_iter().next()
+        };
+        let plain = found(&warned, vec![secret("db")]).unwrap();
+        assert_eq!((plain.message.as_str(), plain.secrets.len()), ("1 Secret is in plain text", 1));
+        let plain = found(&refused, vec![secret("db")]).unwrap();
+        assert_eq!(plain.message, "Secrets with their values in the sources: shop/db");
+        assert_eq!(found(&refused, Vec::new()), None);
+    }
 }
