@@ -1,7 +1,7 @@
 //! Text to manifests.
 
 use plumb_core::desired::{Origin, RenderedManifest};
-use plumb_core::secrets::{is_sops, sops_message};
+use plumb_core::secrets::{has_sops_values, is_sops, sops_message};
 use plumb_core::source::RepoPath;
 use plumb_core::yaml::{self, YamlError, YamlProblem};
 use serde::de::DeserializeOwned;
@@ -56,14 +56,15 @@ pub(crate) fn yaml_documents(
 /// in the cluster (`SopsSecret`) is meant to look so.
 fn refuse_sops(document: &Value, file: &RepoPath) -> Result<(), RenderError> {
     let kind = document.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if kind.is_empty() || kind.starts_with("Sops") || !is_sops(document) {
+    let is_encrypted = is_sops(document) || has_sops_values(document);
+    if kind.is_empty() || kind.starts_with("Sops") || !is_encrypted {
         return Ok(());
     }
     let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
-    Err(RenderError::Refused {
-        file: file.clone(),
-        reason: sops_message(&format!("{kind} {name}"), document),
-    })
+    // Without a rule for what to encrypt, SOPS encrypts kind and name, too.
+    let is_readable = !kind.starts_with("ENC[") && !name.starts_with("ENC[");
+    let shown = if is_readable { format!("{kind} {name}") } else { "an object".to_owned() };
+    Err(RenderError::Refused { file: file.clone(), reason: sops_message(&shown, document) })
 }
 
 fn yaml_error(file: String, source: YamlError) -> RenderError {

@@ -3,14 +3,14 @@
 //! Messages of tools reach conditions, logs and the API, where more people read them than may read the source's values.
 //! A tool can print all that it was given: a plugin its variables, a chart a value with `fail`. Most values are no
 //! secrets, and a message without them helps nobody. So a value is hidden if its name or its form says that it is a
-//! secret, and a variable where it is printed with its name.
+//! secret, or if it looks random, and a variable where it is printed with its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plumb_core::secrets::looks_like;
+use plumb_core::secrets::{is_secret_reference, looks_like, looks_random};
 use plumb_core::text::{BLANK, is_secret_name, redact_text, without_texts};
 use plumb_core::yaml::{Limits, parse_documents};
 use serde_json::Value;
@@ -26,6 +26,10 @@ const MOST_BYTES_OF_ALL: u64 = 8 << 20;
 const MAX_DEPTH: usize = 8;
 /// Most texts that are hidden.
 const MOST_TEXTS: usize = 5000;
+/// A longer text is hidden as it is and in base64 only.
+const LONGEST_IN_EVERY_FORM: usize = 4096;
+/// Changes between a letter and a digit from which on a word is no name with a number.
+const MOST_CHANGES_OF_A_NAME: usize = 3;
 const LIMITS: Limits =
     Limits { max_bytes: 1 << 20, max_depth: 100, max_alias_bytes: 4 << 20, max_memory: 64 << 20 };
 
@@ -51,11 +55,12 @@ impl Hidden {
         }
     }
 
-    /// A value under a name. It is hidden if one of both says that it is a secret.
+    /// A value under a name. It is hidden if one of both says that it is a secret, or if nobody would write it.
     pub(crate) fn named(&mut self, name: &str, value: &str) {
         let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "[]".contains(c));
         let name = name.rsplit(['.', '/']).next().unwrap_or_default();
-        if is_secret_name(name) && !is_reference(name) || looks_like(name, value).is_some() {
+        let is_secret = is_secret_name(name) && !is_secret_reference(name);
+        if is_secret || looks_like(name, value).is_some() || has_random_word(value) {
             self.secret(value);
         }
     }
@@ -88,7 +93,7 @@ impl Hidden {
     pub(super) fn blank(&self, text: &str) -> String {
         let mut shown = text.to_owned();
         for (name, value) in &self.variables {
-            shown = shown.replace(&format!("{name}={value}"), &format!("{name}={BLANK}"));
+            shown = without_variable(&shown, name, value);
         }
         let shown = without_texts(&shown, self.texts.iter().map(String::as_str));
         redact_text(&shown).into_owned()
@@ -101,6 +106,9 @@ impl Hidden {
         }
         self.texts.insert(text.to_owned());
         self.texts.insert(STANDARD.encode(text));
+        if text.len() <= LONGEST_IN_EVERY_FORM {
+            self.texts.extend([hex(text), url_encoded(text)]);
+        }
         if text.contains('\n') {
             let lines = text.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
             self.texts.extend(lines.map(str::to_owned));
@@ -127,7 +135,7 @@ impl Hidden {
 
     /// Everything below a value. `is_secret` if a name above says so.
     fn value(&mut self, name: &str, value: &Value, is_secret: bool) {
-        let is_secret = is_secret || is_group(name) && !is_reference(name);
+        let is_secret = is_secret || is_group(name) && !is_secret_reference(name);
         match value {
             Value::String(text) if is_secret => {
                 self.secret(text);
@@ -182,10 +190,55 @@ fn is_group(name: &str) -> bool {
         .any(|end| name.ends_with(end))
 }
 
-/// The name of a Secret, not its value.
-fn is_reference(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("existing") || name.starts_with("imagepullsecret")
+/// The text without a variable where it is printed with its name: by `env` and `export -p`, or as YAML, JSON and what
+/// Python and Ruby print.
+fn without_variable(text: &str, name: &str, value: &str) -> String {
+    let values = [Value::from(value).to_string(), format!("'{value}'"), value.to_owned()];
+    let mut shown = text.to_owned();
+    for sign in ["=", ": ", "\": ", "\":", "': ", "'=>", "\"=>", "\" => "] {
+        if shown.contains(&format!("{name}{sign}")) {
+            for value in &values {
+                shown = shown.replace(&format!("{name}{sign}{value}"), &format!("{name}{sign}{BLANK}"));
+            }
+        }
+    }
+    shown
+}
+
+/// Has the value a word that nobody would write? Digests and names with numbers are none.
+fn has_random_word(value: &str) -> bool {
+    let is_one = |word: &str| {
+        let changes = |class: fn(u8) -> u8| {
+            let pairs = word.as_bytes().windows(2);
+            pairs
+                .filter(|pair| pair.first().map(|one| class(*one)) != pair.last().map(|one| class(*one)))
+                .count()
+        };
+        let digits = changes(|byte| u8::from(byte.is_ascii_digit()));
+        let all = changes(|byte| u8::from(byte.is_ascii_digit()) + 2 * u8::from(byte.is_ascii_uppercase()));
+        let is_mixed = digits > MOST_CHANGES_OF_A_NAME || all * 3 >= word.len();
+        is_mixed && looks_random(word) && !is_digest(word)
+    };
+    let value = value.trim();
+    !value.contains(char::is_whitespace) && value.split(|c: char| !c.is_ascii_alphanumeric()).any(is_one)
+}
+
+/// A commit, or the digest of an image.
+fn is_digest(word: &str) -> bool {
+    matches!(word.len(), 40 | 64) && word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// As in an address.
+fn url_encoded(text: &str) -> String {
+    let encoded = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encoded).collect()
 }
 
 fn has_values(path: &Path) -> bool {
@@ -231,6 +284,10 @@ mod tests {
         for (said, shown) in [
             ("open values-prod.yaml: no such file", "open values-prod.yaml: no such file"),
             ("ARGOCD_ENV_FILE=values-prod.yaml\nHOME=/x", "ARGOCD_ENV_FILE=••••\nHOME=/x"),
+            ("declare -x ARGOCD_ENV_FILE=\"values-prod.yaml\"", "declare -x ARGOCD_ENV_FILE=••••"),
+            ("{'ARGOCD_ENV_FILE': 'values-prod.yaml'}", "{'ARGOCD_ENV_FILE': ••••}"),
+            (r#"{"ARGOCD_ENV_FILE":"values-prod.yaml"}"#, r#"{"ARGOCD_ENV_FILE":••••}"#),
+            ("ARGOCD_ENV_FILE: values-prod.yaml", "ARGOCD_ENV_FILE: ••••"),
             ("it is wagtail-two", "it is ••••"),
             ("token siskin-three is refused", "token •••• is refused"),
         ] {
@@ -255,6 +312,38 @@ mod tests {
         }
         let broken = hidden_lines("a: [\npassword: \"dunlin-seven\"\ntemplate: {{ .Values.password }}\n");
         assert_eq!(broken.blank("dunlin-seven in <.Values.password>"), "•••• in <.Values.password>");
+    }
+
+    #[test]
+    fn what_looks_random_is_hidden_whatever_its_name() {
+        let digest = "0123456789abcdef".repeat(4);
+        let values = format!(
+            "key0: k3m9x2p7v4q8w5z6\nkey1: aBcDeFgHiJkLmNo1\nurl: db/q9X2mB7vK4pL8wZ1nR5t\nimage: shop@sha256:{digest}\nsha: {}\n\
+             host: shop-frontend-2.prod1.example.com\nfile: templates/deployment-v2beta1.yaml\n\
+             name: shopFrontend2Production1\n",
+            &digest[..40]
+        );
+        let hidden = hidden(|hidden| hidden.yaml(&values));
+        assert_eq!(
+            hidden.blank("k3m9x2p7v4q8w5z6, aBcDeFgHiJkLmNo1 and db/q9X2mB7vK4pL8wZ1nR5t"),
+            "••••, •••• and ••••"
+        );
+        for said in [
+            format!("no image shop@sha256:{digest}"),
+            format!("no commit {}", &digest[..40]),
+            "shop-frontend-2.prod1.example.com, templates/deployment-v2beta1.yaml, shopFrontend2Production1"
+                .to_owned(),
+        ] {
+            assert_eq!(hidden.blank(&said), said);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_in_other_forms_too() {
+        let hidden = hidden(|hidden| hidden.named("password", "kestrel/one?"));
+        for said in ["kestrel/one?", "6b65737472656c2f6f6e653f", "kestrel%2Fone%3F", "a2VzdHJlbC9vbmU/"] {
+            assert_eq!(hidden.blank(said), "••••", "{said}");
+        }
     }
 
     fn hidden_lines(text: &str) -> Hidden {

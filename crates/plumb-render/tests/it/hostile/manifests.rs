@@ -103,7 +103,21 @@ fn files_that_sops_encrypted() {
         workbench.write("overlay/kustomization.yaml", "resources: [db.yaml]\n");
         workbench.write("overlay/db.yaml", &secret);
         fails(&workbench, "overlay", None, &words);
+        workbench
+            .write("generated/kustomization.yaml", "secretGenerator: [{name: db, envs: [db.enc.env]}]\n");
+        let encrypted =
+            "PASSWORD=ENC[AES256_GCM,data:x,iv:y,tag:z,type:str]\nsops_version=3.9.0\nsops_mac=ENC[z]\n";
+        workbench.write("generated/db.enc.env", encrypted);
+        fails(&workbench, "generated", None, &["Secret db-", "is encrypted with SOPS", "plumb seal"]);
     }
+    // For PGP, and with no rule for what to encrypt: kind and name are ciphertext, too.
+    let cipher = "ENC[AES256_GCM,data:x,iv:y,tag:z,type:str]";
+    let whole = format!(
+        "apiVersion: '{cipher}'\nkind: '{cipher}'\nmetadata: {{name: '{cipher}'}}\nsops:\n  pgp: [{{fp: A1, enc: y}}]\n  \
+         lastmodified: '2026-01-01T00:00:00Z'\n  mac: ENC[z]\n  version: 3.9.0\n"
+    );
+    workbench.write("whole/db.yaml", &whole);
+    fails(&workbench, "whole", None, &["whole/db.yaml", "an object is encrypted with SOPS for pgp"]);
     workbench.write("chart/Chart.yaml", "apiVersion: v2\nname: demo\nversion: 1.0.0\n");
     workbench.write("chart/templates/a.yaml", GOOD);
     workbench.write("chart/secrets.yaml", &format!("password: 'ENC[AES256_GCM,data:x]'\n{SOPS}"));
