@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use crate::config;
 use crate::error::CommandError;
 use crate::remote::Flags;
 
@@ -37,7 +38,7 @@ impl UnsupportedCommand {
 pub(crate) struct ServerFlags {
     /// `--server off`.
     pub(crate) without_api: bool,
-    /// `--insecure`.
+    /// `--insecure`, or `ARGOCD_SERVER_INSECURE`.
     pub(crate) without_tls: bool,
 }
 
@@ -194,7 +195,9 @@ impl UnsupportedFlags {
                 return Err(CommandError::usage(format!("--server {other}: expected `on` or `off`")));
             }
         };
-        Ok(ServerFlags { without_api, without_tls: std::mem::take(&mut self.insecure) })
+        let without_tls = std::mem::take(&mut self.insecure)
+            || config::variable("ARGOCD_SERVER_INSECURE").is_some_and(|text| is_true(&text));
+        Ok(ServerFlags { without_api, without_tls })
     }
 
     /// The flags about Argo CD's API server, for commands that go through it; they are then not refused. plumb uses REST,
@@ -243,6 +246,26 @@ impl UnsupportedFlags {
         match given.iter().find(|(_, given, _)| *given) {
             None => Ok(()),
             Some((flag, _, refusal)) => Err(CommandError::refused_flag(flag, refusal.why).hint(refusal.hint)),
+        }
+    }
+}
+
+/// Argo CD's reading of a variable that is true or false: what is not a word for true is false.
+fn is_true(text: &str) -> bool {
+    matches!(text.trim(), "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_is_true_by_argo_cds_words() {
+        for text in ["true", "True", "1", " true "] {
+            assert!(is_true(text), "{text}");
+        }
+        for text in ["", "false", "0", "yes"] {
+            assert!(!is_true(text), "{text}");
         }
     }
 }

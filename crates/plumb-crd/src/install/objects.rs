@@ -20,6 +20,14 @@ pub const WEB_PORT: u16 = 8080;
 /// lost in a restart.
 pub const HOME: &str = "/home/plumb";
 
+/// Variables that Argo CD's server has from keys of `argocd-cmd-params-cm`, and the keys. A key that is not there leaves
+/// its variable out.
+const SERVER_SETTINGS: [(&str, &str); 3] = [
+    ("ARGOCD_SERVER_INSECURE", "server.insecure"),
+    ("ARGOCD_SERVER_ROOTPATH", "server.rootpath"),
+    ("ARGOCD_SERVER_BASEHREF", "server.basehref"),
+];
+
 /// A whole installation in the cluster. The project `default` comes last, after the definition of its kind.
 pub fn install(options: &InstallOptions) -> Vec<Value> {
     let mut objects = definitions(options);
@@ -204,7 +212,13 @@ fn container(options: &InstallOptions) -> Value {
     args.extend(options.extra_args.iter().map(String::as_str));
     // Replicas reach each other at the address of the pod.
     let pod_ip = json!({"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}});
-    let mut env = vec![json!({"name": "HOME", "value": HOME}), pod_ip];
+    // For commands of plumb inside the pod.
+    let namespace = json!({"name": "PLUMB_NAMESPACE", "value": options.namespace});
+    let mut env = vec![json!({"name": "HOME", "value": HOME}), namespace, pod_ip];
+    env.extend(SERVER_SETTINGS.iter().map(|(name, key)| {
+        let place = json!({"name": "argocd-cmd-params-cm", "key": key, "optional": true});
+        json!({"name": name, "valueFrom": {"configMapKeyRef": place}})
+    }));
     env.extend(options.extra_env.iter().cloned());
     json!({
         "name": NAME,
@@ -299,6 +313,24 @@ mod tests {
         assert_eq!(container["image"], "example.com/plumb:1");
         assert_eq!(container["args"], json!(["run", "--namespace", "gitops"]));
         assert_eq!(deployment["spec"]["replicas"], 3);
+    }
+
+    #[test]
+    fn a_pod_has_the_settings_of_argo_cds_server_and_knows_its_namespace() {
+        let objects =
+            install(&InstallOptions { namespace: "gitops".to_owned(), ..InstallOptions::default() });
+        let deployment = objects.iter().find(|object| object["kind"] == "Deployment").expect("there");
+        let env = &deployment["spec"]["template"]["spec"]["containers"][0]["env"];
+        let of = |name: &str| env.as_array()?.iter().find(|variable| variable["name"] == name);
+        let of_server = |key: &str| json!({"configMapKeyRef": {"name": "argocd-cmd-params-cm", "key": key, "optional": true}});
+        for (name, key) in [
+            ("ARGOCD_SERVER_INSECURE", "server.insecure"),
+            ("ARGOCD_SERVER_ROOTPATH", "server.rootpath"),
+            ("ARGOCD_SERVER_BASEHREF", "server.basehref"),
+        ] {
+            assert_eq!(of(name).map(|variable| &variable["valueFrom"]), Some(&of_server(key)), "{name}");
+        }
+        assert_eq!(of("PLUMB_NAMESPACE").map(|variable| &variable["value"]), Some(&json!("gitops")));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub struct InstallOptions {
     /// Include an `HTTPRoute` of the Gateway API.
     pub gateway: Option<Gateway>,
     /// Settings, in the shape of `configs` of Argo CD's chart: `cm`, `params`, `rbac`, `ssh`, `tls`, `gpg`,
-    /// `repositories` and `credentialTemplates`.
+    /// `repositories`, `credentialTemplates`, `clusterCredentials` and `secret`.
     pub configs: Value,
 }
 

@@ -32,6 +32,13 @@ const VALUES: &[(&str, Shape)] = &[
             ("gpg", AnyMap),
             ("repositories", AnyMap),
             ("credentialTemplates", AnyMap),
+            ("clusterCredentials", AnyMap),
+            ("secret", AnyMap),
+            // Of argo-helm, and without effect: plugins are in `plumb-plugins`, and the page has no styles of others.
+            ("cmp", AnyMap),
+            ("styles", Text),
+            ("repositoriesAnnotations", AnyMap),
+            ("credentialTemplatesAnnotations", AnyMap),
         ]),
     ),
     ("crds", Parts(&[("install", Flag), ("argocd", Flag)])),

@@ -69,11 +69,23 @@ pub fn read_values(values: &Value, mut options: InstallOptions) -> Result<Instal
         options.resources = merged(&options.resources, resources);
     }
     if let Some(configs) = at.get("/configs") {
+        check_configs(configs)?;
         options.configs = merged(&options.configs, configs);
     }
     pods(&at, &mut options)?;
     optional_objects(&at, &mut options)?;
     Ok(options)
+}
+
+/// Every part of the settings but the styles of the page is a map.
+fn check_configs(configs: &Value) -> Result<(), ValuesError> {
+    let parts = configs.as_object().ok_or_else(|| wrong("/configs", "a map"))?;
+    let no_map =
+        |(part, value): &(&String, &Value)| *part != "styles" && !value.is_object() && !value.is_null();
+    match parts.iter().find(no_map) {
+        Some((part, _)) => Err(wrong(&format!("/configs/{part}"), "a map")),
+        None => Ok(()),
+    }
 }
 
 /// What the cluster asks of pods.

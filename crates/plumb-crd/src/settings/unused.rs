@@ -3,7 +3,7 @@
 use super::{ConfigData, SettingsProblem};
 
 /// Object, key, the value that matches what plumb does anyway, and the reason.
-const WITHOUT_EFFECT: [(&str, &str, &str, &str); 21] = [
+const WITHOUT_EFFECT: [(&str, &str, &str, &str); 30] = [
     (
         "argocd-cm",
         "helm.valuesFileSchemes",
@@ -73,11 +73,32 @@ const WITHOUT_EFFECT: [(&str, &str, &str, &str); 21] = [
         "",
         "plumb has no such file: name a ConfigMap with caRef in the generator",
     ),
+    (PARAMETERS, "controller.log.level", "info", LOG),
+    (PARAMETERS, "controller.log.format", "text", LOG),
+    (PARAMETERS, "server.log.level", "info", LOG),
+    (PARAMETERS, "server.log.format", "text", LOG),
+    (
+        PARAMETERS,
+        "server.disable.auth",
+        "false",
+        "the API always asks for a login; users.anonymous.enabled in argocd-cm lets users in without one",
+    ),
+    (
+        PARAMETERS,
+        "server.listen.address",
+        "0.0.0.0",
+        "the flag --web-address of `plumb run` is the address of the API",
+    ),
+    (PARAMETERS, "server.x.frame.options", "sameorigin", FRAMES),
+    (PARAMETERS, "server.content.security.policy", "frame-ancestors 'self';", FRAMES),
+    (PARAMETERS, "server.staticassets", "/shared/app", "the page is part of the program"),
     (PARAMETERS, "hydrator.enabled", "false", "rendering to branches is not supported yet"),
     (PARAMETERS, "controller.hydration.processors", "", "rendering to branches is not supported yet"),
 ];
 
 const PARAMETERS: &str = "argocd-cmd-params-cm";
+const LOG: &str = "--log-level and --log-format of `plumb run` decide about plumb's log";
+const FRAMES: &str = "no other page may show plumb's page in a frame";
 const CACHE: &str = "cached data is used until its inputs change";
 const REQUESTS: &str = "plumb adapts the number of concurrent requests to the API server";
 
@@ -136,6 +157,14 @@ mod tests {
             &[],
             &[("controller.sync.wave.delay.seconds", "0"), ("controller.operation.processors", " ")],
             &[],
+        );
+        check(
+            &[],
+            &[("server.disable.auth", "true"), ("server.insecure", "true"), ("server.log.level", "info")],
+            &[
+                "argocd-cmd-params-cm server.disable.auth: the API always asks for a login; users.anonymous.enabled in \
+                 argocd-cm lets users in without one",
+            ],
         );
     }
 

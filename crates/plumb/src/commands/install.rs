@@ -79,6 +79,12 @@ pub(crate) struct Args {
     /// Annotation of the service account, such as a cloud's role. Can be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     service_account_annotation: Vec<String>,
+    /// An argument of `plumb run`, such as `--workers`; its value is the next one. Can be repeated.
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    extra_arg: Vec<String>,
+    /// A variable of the container. Can be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    extra_env: Vec<String>,
     /// Leave the `NetworkPolicy` out.
     #[arg(long)]
     without_network_policy: bool,
@@ -275,6 +281,13 @@ fn pods(args: &Args, options: &mut InstallOptions) -> Result<(), CommandError> {
     }
     if let Some(name) = &args.priority_class {
         pods.priority_class.clone_from(name);
+    }
+    options.extra_args.extend(args.extra_arg.iter().cloned());
+    for text in &args.extra_env {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| CommandError::usage(format!("`--extra-env {text}` is not NAME=VALUE")))?;
+        options.extra_env.push(json!({"name": name, "value": value}));
     }
     Ok(())
 }

@@ -257,13 +257,19 @@ async fn api_start(context: &Context, args: &Args) -> Result<Option<ApiStart>, C
     let options = ApiOptions {
         namespace: context.namespace().to_owned(),
         transport: if args.server_flags.without_tls { Transport::Plain } else { Transport::Tls },
-        root_path: args.rootpath.clone(),
-        base_href: args.basehref.clone(),
+        root_path: below(&args.rootpath),
+        base_href: below(&args.basehref),
         page: args.page.into(),
         version: format!("{ARGO_CD_VERSION}+plumb.{}", env!("CARGO_PKG_VERSION")),
         own_address: args.pod_ip.clone(),
     };
     Ok(Some(ApiStart { connection: context.connect().await?, options }))
+}
+
+/// A path below which something is served. Argo CD's settings say `/` where there is none.
+fn below(path: &str) -> String {
+    let path = path.trim();
+    if path.trim_matches('/').is_empty() { String::new() } else { path.to_owned() }
 }
 
 fn namespaces(patterns: &[String]) -> Result<Vec<Glob>, CommandError> {
@@ -377,5 +383,15 @@ async fn stopped(until_stdin_closes: bool) {
         () = stdin_closed => {}
         () = terminated => {}
         _ = tokio::signal::ctrl_c() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_alone_is_no_path() {
+        assert_eq!(["", "/", " / ", "/argo", "argo/"].map(below), ["", "", "", "/argo", "argo/"]);
     }
 }

@@ -47,6 +47,26 @@ const VALUES: &[(&str, &str)] = &[
     ),
     ("more known hosts", "{configs: {ssh: {knownHosts: \"a\\n\", extraHosts: \"b\\nc\\n\"}}}"),
     ("only more known hosts", "{configs: {ssh: {extraHosts: \"b\"}}}"),
+    (
+        "webhooks, passwords and clusters as argo-helm has them",
+        "{configs: {secret: {createSecret: true, labels: {}, githubSecret: x, gitlabSecret: \"\", bitbucketUUID: u, \
+          azureDevops: {username: a, password: b}, extra: {oidc.clientSecret: \"p\\\"w\", webhook.github.secret: other}, \
+          argocdServerAdminPassword: $2a$10$x}, clusterCredentials: {prod: {server: \"https://p\", labels: {env: prod}, \
+          annotations: {a.example/b: c}, namespaces: \"a,b\", clusterResources: true, project: team, \
+          config: {bearerToken: t, tlsClientConfig: {insecure: false, caData: Q0E=}}}, other: {name: far, \
+          server: \"https://o\", config: {}}}, styles: \"a {}\", cmp: {create: false}, repositoriesAnnotations: {a: b}, \
+          credentialTemplatesAnnotations: {a: b}}}",
+    ),
+    (
+        "parts of another release",
+        "{configs: {secret: {createSecret: false, githubSecret: x}, tls: {create: false, certificates: {a: b}}, \
+          gpg: {create: false, keys: {a: b}}, rbac: {policy.csv: \"\", policy.default: \"\"}}}",
+    ),
+    (
+        "numbers, and values that are no texts",
+        "{configs: {cm: {a: 1000000, b: 12345678, c: 1.5, d: [x, \"<y>\"], e: {f: g}, h: null, i: \"\"}, \
+          repositories: {r: {url: u, githubAppID: 1234567, password: null}}}}",
+    ),
     ("known hosts of another release", "{configs: {ssh: {create: false, knownHosts: \"a\\n\"}}}"),
     (
         "settings as argo-helm has them",
@@ -149,6 +169,8 @@ fn helm_refuses_what_plumb_install_refuses() -> Result<()> {
     let folder = tempfile::tempdir()?;
     for values in [
         "{replica: 3}",
+        "{configs: {cmm: {a: b}}}",
+        "{configs: {clusterCredentials: [{name: a}]}}",
         "{replicas: \"3\"}",
         "{image: {name: x}}",
         "{image: {tag: 1.2}}",

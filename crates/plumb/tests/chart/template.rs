@@ -224,6 +224,16 @@ pub(crate) const CRDS: &str = r#"{{- /* Generated from `plumb install` by crates
 
 /// The template of the settings. A part without settings makes no object.
 pub(crate) const SETTINGS: &str = r#"{{- /* Compared with `plumb install` by crates/plumb/tests/chart. */ -}}
+{{- /* The texts of a part. Empty ones mean the default, and are left out. */ -}}
+{{- define "plumb.texts" }}
+{{- $texts := dict }}
+{{- range $key, $value := omit (. | default dict) "create" "annotations" }}
+{{- if and (not (kindIs "invalid" $value)) (ne ($value | toString) "") }}
+{{- $_ := set $texts $key (kindIs "string" $value | ternary $value ($value | toRawJson)) }}
+{{- end }}
+{{- end }}
+{{- $texts | toJson }}
+{{- end }}
 {{- $configs := .Values.configs }}
 {{- $cm := deepCopy ($configs.cm | default dict) }}
 {{- if and (eq .Values.rbac.profile "strict") (ne ($cm.create | toString) "false") }}
@@ -236,15 +246,17 @@ pub(crate) const SETTINGS: &str = r#"{{- /* Compared with `plumb install` by cra
 {{- $ssh = dict "ssh_known_hosts" (printf "%s\n" (join "\n" $hosts)) }}
 {{- end }}
 {{- end }}
+{{- $tls := $configs.tls | default dict }}
+{{- $gpg := $configs.gpg | default dict }}
 {{- $parts := dict
   "argocd-cm" $cm
   "argocd-cmd-params-cm" $configs.params
   "argocd-rbac-cm" $configs.rbac
   "argocd-ssh-known-hosts-cm" $ssh
-  "argocd-tls-certs-cm" ($configs.tls | default dict).certificates
-  "argocd-gpg-keys-cm" ($configs.gpg | default dict).keys }}
+  "argocd-tls-certs-cm" (eq ($tls.create | toString) "false" | ternary dict $tls.certificates)
+  "argocd-gpg-keys-cm" (eq ($gpg.create | toString) "false" | ternary dict $gpg.keys) }}
 {{- range $name, $part := $parts }}
-{{- $data := omit ($part | default dict) "create" "annotations" }}
+{{- $data := include "plumb.texts" $part | fromJson }}
 {{- if and $data (ne (($part | default dict).create | toString) "false") }}
 ---
 apiVersion: v1
@@ -256,10 +268,8 @@ metadata:
   name: {{ $name }}
   namespace: {{ $.Release.Namespace }}
 data:
-  {{- range $key, $value := $data }}
-  {{- if not (kindIs "invalid" $value) }}
-  {{ $key | quote }}: {{ $value | toString | quote }}
-  {{- end }}
+  {{- range $key, $text := $data }}
+  {{ $key | quote }}: {{ $text | quote }}
   {{- end }}
 {{- end }}
 {{- end }}
@@ -276,8 +286,58 @@ metadata:
   name: argocd-{{ $kind }}-{{ $name }}
   namespace: {{ $.Release.Namespace }}
 stringData:
-  {{- range $key, $value := $data }}
-  {{ $key | quote }}: {{ $value | toString | quote }}
+  {{- range $key, $text := include "plumb.texts" $data | fromJson }}
+  {{ $key | quote }}: {{ $text | quote }}
+  {{- end }}
+{{- end }}
+{{- end }}
+{{- range $name, $cluster := $configs.clusterCredentials | default dict }}
+{{- $data := pick $cluster "name" "server" "namespaces" "clusterResources" "project" "config" }}
+{{- $data = set $data "name" ($cluster.name | default $name) }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  {{- with $cluster.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  labels:
+    {{- $own := dict "app.kubernetes.io/name" "argocd-cluster" "app.kubernetes.io/part-of" "argocd" "argocd.argoproj.io/secret-type" "cluster" }}
+    {{- merge (deepCopy ($cluster.labels | default dict)) $own | toYaml | nindent 4 }}
+  name: argocd-cluster-{{ $name }}
+  namespace: {{ $.Release.Namespace }}
+stringData:
+  {{- range $key, $text := include "plumb.texts" $data | fromJson }}
+  {{ $key | quote }}: {{ $text | quote }}
+  {{- end }}
+{{- end }}
+{{- with $configs.secret }}
+{{- $azure := .azureDevops | default dict }}
+{{- $named := dict
+  "webhook.github.secret" .githubSecret
+  "webhook.gitlab.secret" .gitlabSecret
+  "webhook.bitbucketserver.secret" .bitbucketServerSecret
+  "webhook.bitbucket.uuid" .bitbucketUUID
+  "webhook.gogs.secret" .gogsSecret
+  "webhook.azuredevops.username" $azure.username
+  "webhook.azuredevops.password" $azure.password
+  "admin.password" .argocdServerAdminPassword
+  "admin.passwordMtime" .argocdServerAdminPasswordMtime }}
+{{- $keys := merge (include "plumb.texts" $named | fromJson) (include "plumb.texts" .extra | fromJson) }}
+{{- if and $keys (ne (.createSecret | toString) "false") }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  labels:
+    app.kubernetes.io/name: argocd-secret
+    app.kubernetes.io/part-of: argocd
+  name: argocd-secret
+  namespace: {{ $.Release.Namespace }}
+stringData:
+  {{- range $key, $text := $keys }}
+  {{ $key | quote }}: {{ $text | quote }}
   {{- end }}
 {{- end }}
 {{- end }}
@@ -286,7 +346,7 @@ stringData:
 /// What Helm prints after an installation.
 pub(crate) const NOTES: &str = "plumb runs in the namespace {{ .Release.Namespace }}.
 
-    plumb app list -n {{ .Release.Namespace }}
+    kubectl -n {{ .Release.Namespace }} exec deploy/plumb -- plumb app list
     plumb doctor -n {{ .Release.Namespace }}
 {{ if hasPrefix \"registry.invalid/\" .Values.image.repository }}
 Its pods do not start yet: no image is published. Give yours with --set image.repository=REGISTRY/plumb.

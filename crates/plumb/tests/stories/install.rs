@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use plumb_testkit::{objects, programs};
 use serde_json::{Value, json};
 
+use crate::server::Client;
 use crate::stage::Stage;
 
 /// `kubectl … -f -` with this text.
@@ -108,5 +109,29 @@ async fn the_leader_makes_the_default_project_in_a_new_namespace() -> Result<()>
     stage.start_plumb()?;
     let made = stage.place.wait(&objects::app_project("default"), "is there", |_| true).await?;
     assert_eq!(made["spec"]["sourceRepos"], json!(["*"]));
+    Ok(())
+}
+
+/// The Deployment passes `server.*` of `argocd-cmd-params-cm` on as these variables.
+#[tokio::test]
+async fn the_settings_of_argo_cds_server_are_those_of_plumbs() -> Result<()> {
+    let mut stage = Stage::bare().await?;
+    stage.serves = true;
+    stage.variables = vec![
+        ("ARGOCD_SERVER_INSECURE", "true"),
+        ("ARGOCD_SERVER_ROOTPATH", "/argo"),
+        ("ARGOCD_SERVER_BASEHREF", "/"),
+    ];
+    stage.begin().await?;
+    let nobody = Client { address: stage.address("webhooks").await?, token: String::new() };
+    let (code, _, version) = nobody.send("GET", "/argo/api/version", "", &Value::Null).await?;
+    ensure!(code == 200 && version["Version"].is_string(), "without TLS, below its path: {code} {version}");
+    let (code, ..) = nobody.send("GET", "/api/version", "", &Value::Null).await?;
+    ensure!(code == 404, "outside of the path: {code}");
+    let (code, _, page) = nobody.send_for_text("GET", "/argo/", "", &Value::Null).await?;
+    ensure!(
+        code == 200 && !page.contains("<base href=\"/\">"),
+        "the page is at the path, too: {code} {page}"
+    );
     Ok(())
 }

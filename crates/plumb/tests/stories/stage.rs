@@ -21,6 +21,8 @@ pub(crate) struct Stage {
     pub(crate) repo: GitRepo,
     /// Passed to plumb, besides what every story needs.
     pub(crate) arguments: Vec<String>,
+    /// Variables of plumb, besides those of every story.
+    pub(crate) variables: Vec<(&'static str, &'static str)>,
     /// Does plumb bring its kinds along?
     pub(crate) installs: bool,
     /// Does plumb serve the API? It creates Secrets, which most stories would have to look past.
@@ -55,6 +57,7 @@ impl Stage {
             place,
             repo: GitRepo::new()?,
             arguments: Vec::new(),
+            variables: Vec::new(),
             installs: true,
             serves: false,
             cache: TempDir::new()?,
@@ -118,6 +121,7 @@ impl Stage {
             // Many run at the same time.
             .args(["--metrics-address=127.0.0.1:0", "--web-address=127.0.0.1:0"])
             .args(&self.arguments)
+            .envs(self.variables.iter().copied())
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .arg("--cache-dir")
