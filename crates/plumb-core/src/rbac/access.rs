@@ -4,20 +4,10 @@ use std::collections::HashMap;
 
 use crate::rbac::built_in;
 use crate::rbac::caller::Caller;
-use crate::rbac::policy::{Policies, Policy, PolicyProblem};
+use crate::rbac::policy::{Judged, Policies, Policy, PolicyProblem};
 use crate::rbac::project_roles::ProjectRoles;
+use crate::rbac::request::Request;
 use crate::rbac::settings::AccessSettings;
-
-/// What a caller asks to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// The kind of thing: `applications`, `clusters` …
-    pub resource: &'a str,
-    /// What is done with it: `get`, `sync`, `delete//Pod/ns/name` …
-    pub action: &'a str,
-    /// Which one: `project/app`, a server's address …
-    pub object: &'a str,
-}
 
 /// The permissions of all callers, compiled.
 #[derive(Clone, Debug)]
@@ -58,29 +48,32 @@ impl AccessRules {
     /// denies it to another does not take away.
     pub fn allows(&self, caller: &Caller, request: &Request<'_>) -> bool {
         let base = Policies { base: &self.base, project: None };
-        if self.default_role_allows(base, request) {
+        let mut judged = Judged::new();
+        if self.default_role_allows(base, request, &mut judged) {
             return true;
         }
-        let Caller::Claims(_) = caller else { return allow(base, "", request) };
+        // A line with an empty subject is for every caller.
+        let mut for_all = || base.allow("", request, &mut judged);
+        let Caller::Claims(_) = caller else { return for_all() };
+        self.allows_claims(caller, request) || for_all()
+    }
+
+    fn allows_claims(&self, caller: &Caller, request: &Request<'_>) -> bool {
         let project = project_of(request).and_then(|name| self.projects.get_key_value(name));
         let policies =
             Policies { base: &self.base, project: project.and_then(|(_, policy)| policy.as_ref()) };
-        let is_allowed = match (project, project_of_token(caller.subject())) {
-            (Some((name, _)), Some(of_token)) => {
-                name == of_token
-                    && (self.default_role_allows(policies, request)
-                        || allow(policies, caller.subject(), request))
-            }
-            _ => {
-                self.default_role_allows(policies, request)
-                    || allow(policies, caller.subject(), request)
-                    || caller
-                        .groups(&self.scopes)
-                        .any(|group| policies.is_member(group) && allow(policies, group, request))
-            }
+        let mut judged = Judged::new();
+        let has_groups = match (project, project_of_token(caller.subject())) {
+            (Some((name, _)), Some(of_token)) if name != of_token => return false,
+            (Some(_), Some(_)) => false,
+            _ => true,
         };
-        // A line with an empty subject is for every caller.
-        is_allowed || allow(base, "", request)
+        self.default_role_allows(policies, request, &mut judged)
+            || policies.allow(caller.subject(), request, &mut judged)
+            || has_groups
+                && caller
+                    .groups(&self.scopes)
+                    .any(|group| policies.is_member(group) && policies.allow(group, request, &mut judged))
     }
 
     /// The groups of a caller: the values of the claims that the setting `scopes` names.
@@ -88,13 +81,14 @@ impl AccessRules {
         caller.groups(&self.scopes).map(str::to_owned).collect()
     }
 
-    fn default_role_allows(&self, policies: Policies<'_>, request: &Request<'_>) -> bool {
-        !self.default_role.is_empty() && allow(policies, &self.default_role, request)
+    fn default_role_allows<'p>(
+        &'p self,
+        policies: Policies<'p>,
+        request: &Request<'_>,
+        judged: &mut Judged<'p>,
+    ) -> bool {
+        !self.default_role.is_empty() && policies.allow(&self.default_role, request, judged)
     }
-}
-
-fn allow(policies: Policies<'_>, subject: &str, request: &Request<'_>) -> bool {
-    policies.allow(subject, request.resource, request.action, request.object)
 }
 
 /// The project whose roles count for this object.

@@ -10,6 +10,7 @@ mod caller;
 mod csv;
 mod go_regex;
 mod pattern;
+mod request;
 mod policy;
 mod project_roles;
 mod settings;
@@ -17,9 +18,10 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use access::{AccessRules, Request};
+pub use access::AccessRules;
 pub use caller::Caller;
 pub use pattern::MatchMode;
 pub use policy::{Policy, PolicyProblem};
 pub use project_roles::{ProjectRole, ProjectRoles};
+pub use request::Request;
 pub use settings::{AccessSettings, AccessSettingsProblem};

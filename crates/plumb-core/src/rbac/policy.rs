@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::rbac::csv;
 use crate::rbac::pattern::{MatchMode, Matched, Pattern};
+use crate::rbac::request::Request;
 
 /// A subject has the roles that a chain of so many `g` lines leads to.
 const LONGEST_CHAIN: usize = 10;
@@ -22,9 +23,34 @@ pub struct PolicyProblem {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     mode: MatchMode,
-    permissions: HashMap<String, Vec<Permission>>,
+    permissions: HashMap<String, Lines>,
     /// From the first name of a `g` line to its second ones.
     links: HashMap<String, Vec<String>>,
+}
+
+/// The `p` lines of one subject. Their order means nothing: one line that denies outweighs all that allow.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    /// Those for one kind of thing, by its name.
+    of_one: HashMap<String, Vec<Permission>>,
+    /// Those whose resource is a pattern.
+    of_several: Vec<Permission>,
+}
+
+impl Lines {
+    fn add(&mut self, permission: Permission) {
+        match &permission.resource {
+            Pattern::Exactly(resource) => {
+                self.of_one.entry(resource.clone()).or_default().push(permission);
+            }
+            _ => self.of_several.push(permission),
+        }
+    }
+
+    /// The lines that may apply to a kind of thing.
+    fn about(&self, resource: &str) -> impl Iterator<Item = &Permission> {
+        self.of_one.get(resource).into_iter().flatten().chain(&self.of_several)
+    }
 }
 
 /// One `p` line without its subject.
@@ -76,7 +102,7 @@ impl Policy {
                         _ => Effect::Neither,
                     },
                 };
-                self.permissions.entry(subject).or_default().push(permission);
+                self.permissions.entry(subject).or_default().add(permission);
             }
             Line::Link { member, role } => self.links.entry(member).or_default().push(role),
         }
@@ -123,35 +149,59 @@ pub(super) struct Policies<'a> {
     pub(super) project: Option<&'a Policy>,
 }
 
-impl Policies<'_> {
-    fn each(&self) -> impl Iterator<Item = &Policy> {
+/// What the lines of a name say about one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Allowed,
+    /// A line denies it, or one cannot be read.
+    Denied,
+    Nothing,
+}
+
+/// The names that were judged for one request: a role that a user and several groups have is judged once.
+pub(super) type Judged<'p> = HashMap<&'p str, Judgement>;
+
+impl<'a> Policies<'a> {
+    fn each(self) -> impl Iterator<Item = &'a Policy> {
         std::iter::once(self.base).chain(self.project)
     }
 
     /// True if some `g` line begins with this name.
-    pub(super) fn is_member(&self, name: &str) -> bool {
+    pub(super) fn is_member(self, name: &str) -> bool {
         self.each().any(|policy| policy.links.contains_key(name))
     }
 
     /// The decision for one subject and its roles: some line allows, and none denies.
-    pub(super) fn allow(&self, subject: &str, resource: &str, action: &str, object: &str) -> bool {
+    pub(super) fn allow(self, subject: &'a str, request: &Request<'_>, judged: &mut Judged<'a>) -> bool {
         let mut allowed = false;
         for name in self.names_of(subject) {
-            for policy in self.each() {
-                for permission in policy.permissions.get(name).into_iter().flatten() {
-                    match (permission.applies(policy.mode, resource, action, object), permission.effect) {
-                        (Matched::Unreadable, _) | (Matched::Yes, Effect::Deny) => return false,
-                        (Matched::Yes, Effect::Allow) => allowed = true,
-                        (Matched::Yes, Effect::Neither) | (Matched::No, _) => {}
-                    }
-                }
+            match *judged.entry(name).or_insert_with(|| self.judge(name, request)) {
+                Judgement::Denied => return false,
+                Judgement::Allowed => allowed = true,
+                Judgement::Nothing => {}
             }
         }
         allowed
     }
 
+    /// What the lines of one name say.
+    fn judge(self, name: &str, request: &Request<'_>) -> Judgement {
+        let mut said = Judgement::Nothing;
+        for policy in self.each() {
+            let lines = policy.permissions.get(name).into_iter();
+            for permission in lines.flat_map(|lines| lines.about(request.resource)) {
+                match (permission.applies(policy.mode, request), permission.effect) {
+                    (Matched::Unreadable, _) | (Matched::Yes, Effect::Deny) => return Judgement::Denied,
+                    (Matched::Yes, Effect::Allow) => said = Judgement::Allowed,
+                    (Matched::Yes, Effect::Neither) | (Matched::No, _) => {}
+                }
+            }
+        }
+        said
+    }
+
     /// The subject and every role that a chain of `g` lines leads to.
-    fn names_of<'name>(&'name self, subject: &'name str) -> BTreeSet<&'name str> {
+    fn names_of(self, subject: &'a str) -> BTreeSet<&'a str> {
         let mut names = BTreeSet::from([subject]);
         let mut newest = vec![subject];
         for _ in 0..LONGEST_CHAIN {
@@ -174,7 +224,8 @@ impl Policies<'_> {
 
 impl Permission {
     /// The words are compared in this order, and the first that differs ends it: a pattern behind it is not read.
-    fn applies(&self, mode: MatchMode, resource: &str, action: &str, object: &str) -> Matched {
+    fn applies(&self, mode: MatchMode, request: &Request<'_>) -> Matched {
+        let Request { resource, action, object } = *request;
         [(&self.resource, resource), (&self.action, action), (&self.object, object)]
             .into_iter()
             .map(|(pattern, word)| pattern.matches(word, mode))

@@ -216,17 +216,18 @@ fn groups_are_the_claims_that_the_settings_name() {
 
 /// The shortest of several batches of decisions: what else runs on the machine makes others longer.
 #[expect(clippy::disallowed_methods, reason = "a test that measures needs a clock")]
-fn shortest(rules: &AccessRules) -> std::time::Duration {
-    let bob = caller("bob", &["team-a"]);
+fn shortest(rules: &AccessRules, caller: &Caller) -> std::time::Duration {
     let batch = || {
         let begun = std::time::Instant::now();
-        for _ in 0..200 {
-            assert!(check(rules, &bob, "applications sync shop/web"));
+        for _ in 0..BATCH {
+            assert!(check(rules, caller, "applications sync shop/web"));
         }
         begun.elapsed()
     };
     (0..20).map(|_| batch()).min().unwrap_or_default()
 }
+
+const BATCH: u32 = 200;
 
 #[test]
 fn lines_about_others_cost_a_decision_nothing() {
@@ -235,7 +236,26 @@ fn lines_about_others_cost_a_decision_nothing() {
             .map(|n| format!("p, role:r{n}, applications, sync, shop/*, allow\ng, team-{n}, role:r{n}\n"));
         rules(&format!("{POLICY}{}", others.collect::<String>()), "")
     };
-    let (few, many) = (shortest(&with_lines(5)), shortest(&with_lines(500)));
+    let bob = caller("bob", &["team-a"]);
+    let (few, many) = (shortest(&with_lines(5), &bob), shortest(&with_lines(500), &bob));
     // Lines that are read one by one would make it about fifty times as long.
     assert!(many < few * 8, "{many:?} with a thousand lines, {few:?} with few");
+}
+
+/// The figure is that of an optimised build; others take many times as long.
+#[test]
+fn a_decision_over_a_thousand_lines_takes_microseconds() {
+    let most = std::time::Duration::from_micros(if cfg!(debug_assertions) { 1_000 } else { 20 });
+    let own = (0..1_000).map(|n| format!("p, role:dev, applications, sync, team-{n}/*, allow\n"));
+    let of_others = (0..1_000).map(|n| format!("p, role:r{n}, applications, sync, */*, allow\n"));
+    let mixed = (0..1_000).map(|n| {
+        let resource = ["applications", "logs", "clusters", "repositories", "projects"][n % 5];
+        format!("p, role:dev, {resource}, get, team-{n}/*, allow\n")
+    });
+    for lines in [own.collect::<String>(), of_others.collect(), mixed.collect()] {
+        let rules = rules(&format!("{POLICY}g, bob, role:dev\n{lines}"), "role:dev-less");
+        // The role is judged once, however many ways lead to it.
+        let each = shortest(&rules, &caller("bob", &["team-a", "builders"])) / BATCH;
+        assert!(each < most, "{each:?} for lines such as {:?}", lines.lines().next());
+    }
 }
