@@ -41,6 +41,11 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// True if the output is read by a program: nothing else may be on stdout.
+    pub(crate) fn is_data(self) -> bool {
+        matches!(self, Self::Json | Self::Yaml)
+    }
+
     /// JSON or YAML, by its name on the command line.
     pub(crate) fn of_data(name: &str) -> Option<Self> {
         match name {

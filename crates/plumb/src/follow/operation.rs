@@ -8,19 +8,22 @@ use plumb_kube::{ClusterClient, ObjectEvent, Target};
 use super::refresh::{ENGINE_TIMEOUT, follow, no_engine};
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::output::Format;
 use crate::select::app::parse;
 use crate::view::progress::Progress;
 
-/// Follows the operation until it has ended, and prints its progress. `before` is the start of the previous operation.
+/// Follows the operation that was requested until it has ended, and prints its progress. `known` is the Application
+/// before the request, and `output` the format of the command's result.
 pub(crate) async fn follow_operation(
     context: &Context,
     client: &ClusterClient,
     target: &Target,
-    before: Option<Timestamp>,
     known: &Application,
+    output: Format,
 ) -> Result<(Application, OperationState), CommandError> {
+    let before = known.status.operation_state.as_ref().map(|state| state.started_at);
     let mut events = follow(client, target)?;
-    let mut progress = Progress::new(context.out, known);
+    let mut progress = Progress::new(context.out, output, known);
     let mut has_begun = false;
     loop {
         let event = if has_begun {

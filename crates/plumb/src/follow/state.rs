@@ -7,6 +7,7 @@ use plumb_kube::{ClusterClient, ObjectEvent, Target};
 use super::refresh::follow;
 use crate::context::Context;
 use crate::error::CommandError;
+use crate::output::Format;
 use crate::select::app::{self, parse};
 use crate::select::resource_filter::ResourceFilter;
 use crate::view::describe::print_summary;
@@ -88,23 +89,21 @@ fn is_idle(application: &Application) -> bool {
     }
 }
 
-/// Follows one Application until it has the wanted states, and prints its progress.
+/// Follows one Application until it has the wanted states. Prints its progress, and the Application at the end.
 pub(crate) async fn wait(
     context: &Context,
     client: &ClusterClient,
     target: &Target,
     wanted: &Wanted,
+    output: Format,
 ) -> Result<(), CommandError> {
     let before = match app::read(context, client, target).await {
         Ok(before) => before,
-        Err(_) if wanted.delete => {
-            context.out.print(&format!("application '{}' deleted", target.name));
-            return Ok(());
-        }
+        Err(_) if wanted.delete => return gone(context, target, wanted, output),
         Err(error) => return Err(error),
     };
     let was_degraded = before.status.health.status == "Degraded";
-    let mut progress = Progress::new(context.out, &Application::default());
+    let mut progress = Progress::new(context.out, output, &Application::default());
     let mut events = follow(client, target)?;
     let mut seen = false;
     while let Some(event) = progress.next(&mut events).await {
@@ -124,15 +123,18 @@ pub(crate) async fn wait(
                 }
                 if wanted.is_met(&application) {
                     progress.end();
+                    if output.is_data() {
+                        return context.out.object(output, &application.to_json());
+                    }
                     print_summary(context.out, &application);
                     return Ok(());
                 }
             }
             ObjectEvent::Gone { .. } => {
                 progress.end();
-                return gone(context, target, wanted);
+                return gone(context, target, wanted, output);
             }
-            ObjectEvent::Listed if !seen => return gone(context, target, wanted),
+            ObjectEvent::Listed if !seen => return gone(context, target, wanted, output),
             ObjectEvent::Listed => {}
             ObjectEvent::Trouble(trouble) => progress.note(&trouble),
         }
@@ -140,9 +142,14 @@ pub(crate) async fn wait(
     Err(CommandError::new(format!("the watch of application {} ended", target.name)))
 }
 
-fn gone(context: &Context, target: &Target, wanted: &Wanted) -> Result<(), CommandError> {
+fn gone(context: &Context, target: &Target, wanted: &Wanted, output: Format) -> Result<(), CommandError> {
     if wanted.delete {
-        context.out.print(&format!("application '{}' deleted", target.name));
+        let said = format!("application '{}' deleted", target.name);
+        if output.is_data() {
+            context.out.note(&said);
+        } else {
+            context.out.print(&said);
+        }
         return Ok(());
     }
     Err(CommandError::new(format!("application {} was deleted", target.name)))

@@ -11,12 +11,14 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::describe;
 use super::rows::{ObjectRow, object_rows};
-use crate::output::{Output, table};
+use crate::output::{Format, Output, table};
 
 /// The state of the progress output.
 #[derive(Debug)]
 pub(crate) struct Progress {
     out: Output,
+    /// The format of the result. Before data, nothing is printed on stdout.
+    result: Format,
     printed: HashMap<(String, String, String, String, String), ObjectRow>,
     message: String,
     has_header: bool,
@@ -33,24 +35,32 @@ const TICK: Duration = Duration::from_secs(1);
 
 impl Progress {
     /// Starts from the state `before`: only changes from it are printed.
-    pub(crate) fn new(out: Output, before: &Application) -> Self {
+    pub(crate) fn new(out: Output, result: Format, before: &Application) -> Self {
         let printed = object_rows(before).into_iter().map(|state| (state.key(), state)).collect();
-        Self { out, printed, message: String::new(), has_header: false, drawn: 0, last: None }
+        Self { out, result, printed, message: String::new(), has_header: false, drawn: 0, last: None }
+    }
+
+    /// True if the state is redrawn in place.
+    fn is_drawn(&self) -> bool {
+        self.out.is_terminal() && !self.result.is_data()
     }
 
     /// Shows what has changed.
     pub(crate) fn show(&mut self, application: &Application, now: Timestamp) {
-        if self.out.is_terminal() {
+        if self.is_drawn() {
             self.draw(application, now);
             self.last = Some(application.clone());
-        } else {
+            return;
+        }
+        if !self.result.is_data() {
             self.add(application, now);
         }
+        self.say(application);
     }
 
     /// The next event. Meanwhile the elapsed time on the terminal is updated.
     pub(crate) async fn next(&mut self, events: &mut ObjectStream) -> Option<ObjectEvent> {
-        if !self.out.is_terminal() {
+        if !self.is_drawn() {
             return events.next().await;
         }
         loop {
@@ -78,7 +88,7 @@ impl Progress {
         }
     }
 
-    /// One line per object that changed, as argocd prints them, and one per new message of the operation.
+    /// One line per object that changed, as argocd prints them.
     fn add(&mut self, application: &Application, now: Timestamp) {
         let time = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
         for state in object_rows(application) {
@@ -105,6 +115,10 @@ impl Progress {
             self.out.print(&line(&cells));
             self.printed.insert(state.key(), state);
         }
+    }
+
+    /// Says a new message of the operation.
+    fn say(&mut self, application: &Application) {
         if let Some(state) = &application.status.operation_state
             && !state.message.is_empty()
             && state.message != self.message

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use plumb_testkit::objects;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bench::Bench;
 
@@ -40,6 +40,9 @@ async fn an_application_is_created_shown_and_deleted() -> Result<()> {
         assert!(synced.stdout.contains(word), "{word} is not in\n{}", synced.stdout);
     }
     bench.run_from("plumb app wait shop --timeout 60", "\nName:")?;
+    let waited = bench.quietly("plumb app wait shop --timeout 60 -o json", &[], "")?;
+    let waited: Value = serde_json::from_str(&waited.stdout)?;
+    assert_eq!(waited["status"]["sync"]["status"], "Synced", "{waited:#}");
     bench.place.wait(&report, "tells that all is well", |report| report["summary"]["counted"] == 0).await?;
     bench.plumb("plumb app list")?;
     bench.plumb("plumb app list -o name")?;

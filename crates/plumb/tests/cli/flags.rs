@@ -230,11 +230,12 @@ const COMMANDS: &[(&str, &[(&str, Fate)])] = &[
             ("--hydrated", Refused),
             ("--resource apps:Deployment:web", Works),
             ("--timeout 3", Works),
+            ("-o json", Works),
         ],
     ),
     ("app wait", &[("-l a=b", Works)]),
     ("app history x", &[("-o wide", Works), ("-o id", Works)]),
-    ("app rollback x 1", &[("--prune", Works), ("--timeout 3", Works)]),
+    ("app rollback x 1", &[("--prune", Works), ("--timeout 3", Works), ("-o json", Works)]),
     (
         "app resources x",
         &[

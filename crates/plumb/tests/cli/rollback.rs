@@ -23,7 +23,9 @@ async fn an_earlier_sync_and_a_deleted_object_are_restored() -> Result<()> {
     bench.repo.commit(&[("app/all.yaml", objects::manifests(&[keep("new")]))])?;
     bench.quietly("plumb app get shop --refresh", &[], "")?;
     bench.plumb("plumb undo list shop")?;
-    bench.quietly("plumb app sync shop --prune", &[], "")?;
+    let synced = bench.quietly("plumb app sync shop --prune -o json", &[], "")?;
+    let synced: Value = serde_json::from_str(&synced.stdout).context("nothing but JSON")?;
+    assert_eq!(phase(&synced), "Succeeded", "{synced:#}");
     bench.place.wait_gone(&gone).await?;
     bench.until(&app, "Synced", "Healthy").await?;
 
@@ -43,6 +45,9 @@ async fn an_earlier_sync_and_a_deleted_object_are_restored() -> Result<()> {
     bench.plumb("plumb app rollback shop 7")?;
     bench.run_from("plumb app rollback shop 0 --timeout 60", "\nName:")?;
     bench.place.wait(&keep(""), "is the old one", |live| live["data"]["text"] == "old").await?;
+    let again = bench.quietly("plumb app rollback shop 0 --timeout 60 -o json", &[], "")?;
+    let again: Value = serde_json::from_str(&again.stdout).context("nothing but JSON")?;
+    assert_eq!(phase(&again), "Succeeded", "{again:#}");
     let automated = json!({"spec": {"syncPolicy": {"automated": {}}}});
     bench.place.patch_as("a-person", &app, &automated).await?;
     bench.plumb("plumb app rollback shop 0")?;

@@ -7,6 +7,7 @@ use crate::context::{Context, delete, without_children};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::state::{self, Wanted};
+use crate::output::Format;
 use crate::prompt;
 use crate::select::app::{self, read_whole};
 use crate::select::apps::AppSelection;
@@ -87,7 +88,7 @@ async fn remove(
     delete(client, &application, &without_children()).await?;
     if args.wait {
         let wanted = Wanted { delete: true, ..Wanted::default() };
-        return state::wait(context, client, target, &wanted).await;
+        return state::wait(context, client, target, &wanted, Format::Wide).await;
     }
     context.out.print(&format!("application '{}' deleted", target.name));
     Ok(())

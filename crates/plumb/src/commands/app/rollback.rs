@@ -11,6 +11,7 @@ use crate::edit::operation::set_options;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::operation::follow_operation;
+use crate::output::Format;
 use crate::select::app::{AppArg, patch};
 use crate::view::describe::print_summary;
 
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Timeout in seconds; 0 is none.
     #[arg(long, default_value_t = 0)]
     timeout: u64,
+    /// Output format of the result: wide, json or yaml. JSON and YAML have the Application.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -45,12 +49,11 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         .hint(format!("`plumb app terminate-op {}` stops it", target.name)));
     }
     let entry = entry(&application, args.id)?;
-    let before = application.status.operation_state.as_ref().map(|state| state.started_at);
     let request = operation(&application, entry, args.prune);
     patch(&client, &target, json!({"operation": request, "status": {"operationState": null}})).await?;
     let ended = tokio::time::timeout(
         limit(args.timeout),
-        follow_operation(context, &client, &target, before, &application),
+        follow_operation(context, &client, &target, &application, args.output),
     )
     .await;
     let (application, state) = ended.map_err(|_| {
@@ -60,7 +63,11 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         ))
         .hint(format!("the rollback continues; `plumb app wait {} --operation` waits again", target.name))
     })??;
-    print_summary(context.out, &application);
+    if args.output.is_data() {
+        context.out.object(args.output, &application.to_json())?;
+    } else {
+        print_summary(context.out, &application);
+    }
     Ok(if state.phase == "Succeeded" { ExitCode::Success } else { ExitCode::No })
 }
 

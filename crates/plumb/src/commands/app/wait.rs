@@ -4,6 +4,7 @@ use crate::context::{Context, limit};
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::state::{Wanted, wait};
+use crate::output::Format;
 use crate::select::apps::AppSelection;
 use crate::select::resource_filter::ResourceFilter;
 
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// Timeout in seconds; 0 is none.
     #[arg(long, default_value_t = 0)]
     timeout: u64,
+    /// Output format of the result: wide, json or yaml. JSON and YAML have one Application after the other.
+    #[arg(long, short = 'o', value_enum, default_value_t = Format::Wide)]
+    output: Format,
 }
 
 pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
@@ -75,7 +79,8 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let targets = chosen.targets(context, &client).await?;
     let wanted = wanted(args);
     for target in targets {
-        let ended = tokio::time::timeout(limit(args.timeout), wait(context, &client, &target, &wanted)).await;
+        let waiting = wait(context, &client, &target, &wanted, args.output);
+        let ended = tokio::time::timeout(limit(args.timeout), waiting).await;
         ended.map_err(|_| {
             CommandError::new(format!(
                 "timed out after {} s: {} is not {}",

@@ -12,6 +12,9 @@ use crate::facts::{JudgeArgs, known};
 use crate::output::Format;
 use crate::render_here::RenderArgs;
 
+/// So many objects are shown without `--limit`.
+const MOST_OBJECTS: usize = 20;
+
 /// Show everything that has been unhealthy for too long, why, and what changed before it began.
 ///
 /// Objects that are `Degraded`, `Missing` or `Unknown`, and those that are `Progressing` for longer than they should.
@@ -30,9 +33,9 @@ pub(crate) struct Args {
     /// Only objects of these kinds, such as `Deployment`.
     #[arg(long, value_name = "KIND")]
     kind: Vec<String>,
-    /// Show at most so many objects.
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    limit: usize,
+    /// Show at most so many objects [default: 20; with -o json or yaml all].
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Namespace of the Applications [default: the control plane's, and those that its settings name].
     #[arg(long, short = 'N', value_name = "NAMESPACE")]
     app_namespace: Option<String>,
@@ -63,10 +66,14 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         return Err(CommandError::new("no app has this name or project")
             .hint("`plumb app list` shows the apps and their projects"));
     }
-    let n_more = diagnosis.ill.len().saturating_sub(args.limit);
+    let limit = args.limit.unwrap_or(if args.output.is_data() { usize::MAX } else { MOST_OBJECTS });
+    let n_more = diagnosis.ill.len().saturating_sub(limit);
+    if n_more > 0 && args.output.is_data() {
+        context.out.note(&format!("note: {n_more} more objects are unhealthy: a higher --limit shows them"));
+    }
     let mut history = History::new(context, &args.render);
     let mut unmasked = Vec::new();
-    for illness in diagnosis.ill.into_iter().take(args.limit) {
+    for illness in diagnosis.ill.into_iter().take(limit) {
         let before = history.before(&illness).await?;
         unmasked.push(Unmasked { illness, before });
     }

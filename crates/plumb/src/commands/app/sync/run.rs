@@ -12,7 +12,6 @@ use crate::edit::json_path::pair;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::follow::operation::follow_operation;
-use crate::output::Format;
 use crate::select::app::{self, patch};
 use crate::select::apps::AppSelection;
 use crate::view::describe::print_summary;
@@ -88,7 +87,6 @@ async fn sync(
             target.name
         )));
     }
-    let before = application.status.operation_state.as_ref().map(|state| state.started_at);
     let request = request::build(context, &application, args).await?;
     patch(client, target, json!({"operation": request, "status": {"operationState": null}})).await?;
     if args.no_wait {
@@ -97,7 +95,7 @@ async fn sync(
     }
     let ended = tokio::time::timeout(
         limit(args.timeout),
-        follow_operation(context, client, target, before, &application),
+        follow_operation(context, client, target, &application, args.output),
     )
     .await;
     let (application, state) = ended.map_err(|_| {
@@ -115,7 +113,7 @@ async fn show(
     state: &OperationState,
     args: &Args,
 ) -> Result<(), CommandError> {
-    if matches!(args.output, Format::Json | Format::Yaml) {
+    if args.output.is_data() {
         return context.out.object(args.output, &application.to_json());
     }
     if args.dry_run {
