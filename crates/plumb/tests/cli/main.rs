@@ -6,6 +6,7 @@
 //! The tests in `offline` need no cluster: `cargo test -p plumb --test cli offline`. All others use a real one.
 
 mod app;
+mod assistant;
 mod bench;
 mod completion;
 mod errors;

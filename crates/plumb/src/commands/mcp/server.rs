@@ -66,10 +66,14 @@ fn readable(bytes: &[u8]) -> String {
     }
 }
 
-/// The result of a command. The exit code 1 is an answer (something differs), not a failure.
+/// The result of a command: what it printed, then its notes and its error. The exit code 1 is an answer (something
+/// differs), not a failure.
 fn result(code: i32, output: String, errors: String) -> CallToolResult {
-    let text = if output.trim().is_empty() { errors } else { output };
-    let content = vec![ContentBlock::text(text)];
+    let mut content: Vec<ContentBlock> =
+        [output, errors].into_iter().filter(|text| !text.trim().is_empty()).map(ContentBlock::text).collect();
+    if content.is_empty() {
+        content.push(ContentBlock::text(String::new()));
+    }
     if matches!(code, 0 | 1) { CallToolResult::success(content) } else { CallToolResult::error(content) }
 }
 
@@ -121,5 +125,15 @@ mod tests {
         let failed = result(20, String::new(), "error: no cluster".to_owned());
         assert_eq!(failed.is_error, Some(true));
         assert_eq!(failed.content, [ContentBlock::text("error: no cluster")]);
+        assert_eq!(result(0, String::new(), String::new()).content, [ContentBlock::text("")]);
+    }
+
+    #[test]
+    fn the_error_and_the_notes_are_there_beside_what_was_printed() {
+        let both = result(20, "one pod's log".to_owned(), "error: no log of the other".to_owned());
+        assert_eq!(both.is_error, Some(true));
+        let texts = ["one pod's log", "error: no log of the other"].map(ContentBlock::text);
+        assert_eq!(both.content, texts);
+        assert_eq!(result(0, "{}".to_owned(), "note: x".to_owned()).content.len(), 2);
     }
 }

@@ -132,6 +132,12 @@ pub(super) fn command(name: &str, arguments: &Value, allow_writes: bool) -> Resu
     if tool.writes && !allow_writes {
         return Err(format!("`{name}` changes the cluster: start `plumb mcp --allow-writes` to allow it"));
     }
+    // A misspelt argument would otherwise ask for all apps.
+    let known = |key: &str| key == "app" && tool.app != AppArgument::None;
+    if let Some(key) = arguments.as_object().into_iter().flatten().map(|(key, _)| key).find(|key| !known(key))
+    {
+        return Err(format!("`{name}` has no argument `{key}`"));
+    }
     let app = match &arguments["app"] {
         Value::Null => None,
         Value::String(app) if !app.is_empty() && !app.starts_with('-') => Some(app.clone()),
@@ -185,6 +191,9 @@ mod tests {
             ("get_app", json!({"app": "--kubeconfig=/etc/x"}), false, "must be the name"),
             ("get_app", json!({"app": 3}), false, "must be the name"),
             ("rm", Value::Null, true, "there is no tool"),
+            ("drift", json!({"application": "shop"}), false, "`drift` has no argument `application`"),
+            ("drift", json!({"app": "shop", "name": "x"}), false, "`drift` has no argument `name`"),
+            ("doctor", json!({"app": "shop"}), false, "`doctor` has no argument `app`"),
         ] {
             let refused = command(tool, &arguments, allow_writes).expect_err("refused");
             assert!(refused.contains(why), "{refused}");

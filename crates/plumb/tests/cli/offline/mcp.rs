@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-struct Talk {
+pub(crate) struct Talk {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -19,7 +19,7 @@ impl Talk {
         Self::begin(Command::new(env!("CARGO_BIN_EXE_plumb")).arg("mcp").args(words).args(cluster))
     }
 
-    fn begin(command: &mut Command) -> Result<Self> {
+    pub(crate) fn begin(command: &mut Command) -> Result<Self> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let input = child.stdin.take().context("stdin")?;
         let output = BufReader::new(child.stdout.take().context("stdout")?);
@@ -46,12 +46,12 @@ impl Talk {
         serde_json::from_str(&line).with_context(|| format!("plumb sent {line:?}"))
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// The client leaves; plumb ends by itself.
-    fn end(self) -> Result<()> {
+    pub(crate) fn end(self) -> Result<()> {
         let Self { mut child, input, output } = self;
         drop((input, output));
         assert!(child.wait()?.success());

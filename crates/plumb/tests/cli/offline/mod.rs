@@ -10,7 +10,7 @@ mod help;
 mod hostile;
 mod lint;
 mod local;
-mod mcp;
+pub(crate) mod mcp;
 mod orphans;
 mod reports;
 mod seal;
