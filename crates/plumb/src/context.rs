@@ -141,8 +141,12 @@ impl Context {
 /// The error for objects that cannot be listed.
 pub(crate) fn list_failed(gvk: &GroupVersionKind, error: ApiError) -> CommandError {
     let is_missing = error.is_not_found();
-    CommandError::api(format!("list {}", kinds::plural(&gvk.kind)), error)
-        .hint_if(is_missing, "the cluster does not serve this kind: `plumb install --apply` installs its CRD")
+    let hint = if *gvk == kinds::drift_report() {
+        "no plumb was installed in this cluster: `plumb doctor` judges the apps on this machine"
+    } else {
+        "the cluster does not serve this kind: `plumb install --apply` installs its CRD"
+    };
+    CommandError::api(format!("list {}", kinds::plural(&gvk.kind)), error).hint_if(is_missing, hint)
 }
 
 /// The gate for writes from the command line. No lease is needed; every write names its object.

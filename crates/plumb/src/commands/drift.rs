@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::facts::{all_said_by_engine, said_by_engine};
 use crate::kinds;
 use crate::output::{Format, Output};
 use crate::select::app;
@@ -50,7 +51,11 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             }
             report.into_iter().collect()
         }
-        None => reports(context, &client, args.app_namespace.as_deref()).await?,
+        None => {
+            let reports = reports(context, &client, args.app_namespace.as_deref()).await?;
+            all_said_by_engine(context, &client, &reports).await?;
+            reports
+        }
     };
     if is_data {
         let items: Vec<Value> = reports.iter().map(DriftReport::to_json).collect();
@@ -88,12 +93,14 @@ async fn report_of(
     target: &Target,
 ) -> Result<Option<DriftReport>, CommandError> {
     // An app that does not exist is an error, not an app without drift.
-    app::read(context, client, target).await?;
+    let application = app::read(context, client, target).await?;
     let found = client
         .get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name)
         .await
         .map_err(|error| CommandError::api(format!("read the drift report of {}", target.name), error))?;
-    Ok(found.and_then(|report| DriftReport::from_json(report.value()).ok()))
+    let report = found.and_then(|report| DriftReport::from_json(report.value()).ok());
+    said_by_engine(context, client, &application, report.as_ref()).await?;
+    Ok(report)
 }
 
 /// All reports, by namespace and name.

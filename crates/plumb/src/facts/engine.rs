@@ -2,9 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use plumb_core::object::{GroupVersionKind, Manifest};
+use plumb_crd::{Application, DriftReport};
 use plumb_kube::ClusterClient;
 
 use crate::context::Context;
+use crate::error::CommandError;
 
 /// The name of the lease.
 const LEASE: &str = "plumb";
@@ -35,6 +37,65 @@ pub(super) async fn engine(context: &Context, client: &ClusterClient, now: Times
         Ok(None) => Engine::Absent,
         Err(_) => Engine::Unknown,
     }
+}
+
+/// Makes sure that what a command is about to say about an app is what an engine of plumb found: fails if none has
+/// compared the app, and says so if the report is of an engine that runs no more.
+pub(crate) async fn said_by_engine(
+    context: &Context,
+    client: &ClusterClient,
+    application: &Application,
+    report: Option<&DriftReport>,
+) -> Result<(), CommandError> {
+    let engine = engine_asked(context, client).await;
+    let name = &application.metadata.name;
+    match report {
+        Some(report) => {
+            note_stopped(context, engine, std::slice::from_ref(report));
+            Ok(())
+        }
+        // An engine writes no report on an app without differences.
+        None if engine != Engine::Absent && application.status.sync.status == "Synced" => Ok(()),
+        None if engine == Engine::Runs => Err(CommandError::new(format!("plumb has not compared {name}"))
+            .hint(format!("`plumb app get {name}` shows its conditions"))),
+        None => Err(CommandError::new(format!("no engine of plumb has compared {name}")).hint(format!(
+            "`plumb doctor --app {name}` judges it on this machine; `plumb app diff {name} --local DIRECTORY` \
+             compares a checkout"
+        ))),
+    }
+}
+
+/// The same for the reports on all apps.
+pub(crate) async fn all_said_by_engine(
+    context: &Context,
+    client: &ClusterClient,
+    reports: &[DriftReport],
+) -> Result<(), CommandError> {
+    let engine = engine_asked(context, client).await;
+    if reports.is_empty() && engine == Engine::Absent {
+        return Err(CommandError::new("no engine of plumb runs here, and none left a report")
+            .hint("`plumb doctor` judges the apps on this machine"));
+    }
+    note_stopped(context, engine, reports);
+    Ok(())
+}
+
+/// A server that commands go through shows no lease.
+async fn engine_asked(context: &Context, client: &ClusterClient) -> Engine {
+    match context.door() {
+        Some(_) => Engine::Unknown,
+        None => engine(context, client, Timestamp::now()).await,
+    }
+}
+
+/// Says how old the reports of an engine are that runs no more.
+fn note_stopped(context: &Context, engine: Engine, reports: &[DriftReport]) {
+    if engine != Engine::Absent || reports.is_empty() {
+        return;
+    }
+    let last = reports.iter().filter_map(|report| report.observed_at).max();
+    let when = last.map(|last| format!(": the latest report is of {last}")).unwrap_or_default();
+    context.out.note(&format!("note: no engine of plumb runs here now{when}"));
 }
 
 fn of_lease(lease: &Manifest, now: Timestamp) -> Engine {

@@ -8,7 +8,7 @@ mod reports;
 mod survey;
 
 pub(crate) use args::JudgeArgs;
-pub(crate) use engine::engine_runs;
+pub(crate) use engine::{all_said_by_engine, engine_runs, said_by_engine};
 pub(crate) use known::{Known, known};
 pub(crate) use reports::from_status;
 pub(crate) use survey::survey_objects;

@@ -13,6 +13,7 @@ use crate::connect::cluster_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::facts::said_by_engine;
 use crate::follow::refresh::{Refresh, refresh};
 use crate::kinds;
 use crate::output::{Colour, Format, Output};
@@ -130,6 +131,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             return Err(CommandError::new(format!("{} has not been reconciled yet", target.name))
                 .hint("is `plumb run` running for this namespace? --refresh waits for it"));
         }
+        said_by_engine(context, &client, &application, report.as_ref()).await?;
         let findings = report.map(|report| report.findings).unwrap_or_default();
         if matches!(args.output, Format::Json | Format::Yaml) {
             context.out.object(args.output, &diff_data::of_report(&target, &findings, args.all))?;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::facts::said_by_engine;
 use crate::kinds;
 use crate::output::Format;
 use crate::select::app::AppArg;
@@ -41,6 +42,7 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let report = report
         .map_err(|error| CommandError::api(format!("read the drift report of {}", target.name), error))?;
     let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
+    said_by_engine(context, &client, &application, report.as_ref()).await?;
     let request = PlanRequest { prune: args.prune, ..PlanRequest::default() };
     // No repository is read: the steps are those of the last comparison.
     let (sources, now) = (PlanSources::default(), Timestamp::now());

@@ -9,6 +9,14 @@ use serde_json::{Value, json};
 
 use crate::shell::Shell;
 
+/// The lease of an engine of plumb that runs, and its path.
+pub(super) fn engine() -> (&'static str, Value) {
+    let spec = json!({"holderIdentity": "a", "renewTime": "2999-01-01T00:00:00.000000Z"});
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "plumb"},
+        "spec": spec});
+    ("/apis/coordination.k8s.io/v1/namespaces/argocd/leases/plumb", lease)
+}
+
 /// Starts a server that answers these paths, and everything else with 404. Commands of the shell use it from now on.
 /// The thread ends with the test's process.
 pub(super) fn serve(shell: &mut Shell, answers: &[(&str, Value)]) -> Result<()> {

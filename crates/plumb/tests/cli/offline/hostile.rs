@@ -59,6 +59,7 @@ fn hostile_text_forges_nothing() -> Result<()> {
             (&format!("{apps}/applications/evil"), application()),
             (&format!("{reports}/driftreports"), list(&[report()])),
             (&format!("{reports}/driftreports/evil"), report()),
+            api::engine(),
         ],
     )?;
     for line in ["plumb app list", "plumb app get evil", "plumb app diff evil", "plumb drift evil"] {
