@@ -75,6 +75,50 @@ pub(super) fn build(root: &Path, folder: &Path, context: &Path) -> Result<Image>
     Ok(Image { digest, archive, n_bytes, components, storage })
 }
 
+impl Image {
+    /// Pushes it to a registry, under this name. The registry must get the image that was checked.
+    pub(crate) fn push(&self, name: &str) -> Result<()> {
+        let digest_file = self.archive.with_extension("pushed");
+        self.storage
+            .buildah()
+            .args(["push", "--quiet", "--digestfile"])
+            .arg(&digest_file)
+            .args([&self.storage.name, &format!("docker://{name}")])
+            .checked()?;
+        let pushed = fs::read_to_string(&digest_file).context("cannot read the digest of the push")?;
+        ensure!(pushed.trim() == self.digest, "{name} has the digest {}, not {}", pushed.trim(), self.digest);
+        Ok(())
+    }
+}
+
+/// Pulls the smallest of the images that `Dockerfile.source` is based on.
+pub(super) fn pull_base(folder: &Path) -> Result<()> {
+    let storage = of_source(folder);
+    storage.buildah().args(["pull", "--quiet", "docker.io/library/debian:bookworm"]).checked().map(drop)
+}
+
+/// Builds `Dockerfile.source` as `docker build` does, and returns the version that its plumb prints.
+pub(super) fn build_source(root: &Path, folder: &Path) -> Result<String> {
+    let storage = of_source(folder);
+    let file = root.join("Dockerfile.source");
+    storage
+        .buildah()
+        .args(["build", "--isolation", "chroot", "--quiet", "--tag", &storage.name, "--file"])
+        .args([file.as_path(), root])
+        .checked()?;
+    let mounted = storage.mount()?;
+    Command::new("chroot")
+        .arg(&mounted.files)
+        .args(["/usr/local/bin/plumb", "version", "--client"])
+        .stdin(Stdio::null())
+        .checked()
+}
+
+/// The storage of `Dockerfile.source`: base images are kept for the next build.
+fn of_source(folder: &Path) -> Storage {
+    Storage { folder: folder.join("source-storage"), name: "localhost/plumb-source".to_owned() }
+}
+
 /// Where buildah keeps images, and the name of ours.
 #[derive(Clone, Debug)]
 pub(super) struct Storage {

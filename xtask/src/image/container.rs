@@ -75,6 +75,10 @@ impl Pod<'_> {
             all.insert(name.to_owned(), value.to_owned());
         }
         for variable in container["env"].as_array().into_iter().flatten() {
+            // A key that is not there leaves its variable out.
+            if variable["valueFrom"]["configMapKeyRef"]["optional"] == true {
+                continue;
+            }
             let text = |key: &str| variable[key].as_str().unwrap_or_default().to_owned();
             all.insert(text("name"), text("value"));
         }
@@ -152,10 +156,9 @@ impl Container {
         state["pid"].as_u64().context("runc names no process")
     }
 
-    /// Leaves a process without a parent in the container, as a git that is killed leaves its helpers.
-    pub(super) fn leave_orphan(&self) -> Result<()> {
-        let words = ["exec", &self.name, "/bin/sh", "-c", "sleep 0.1 & exit 0"];
-        runc(&self.folder).args(words).checked().map(drop)
+    /// Runs commands in the container, as `kubectl exec` does.
+    pub(super) fn inside(&self) -> Inside {
+        Inside { folder: self.folder.clone(), name: self.name.clone() }
     }
 
     /// `/proc` as the container has it.
@@ -204,6 +207,19 @@ impl Container {
             ensure!(Instant::now() < end, "plumb did not stop in time:\n{}", self.log_text());
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+/// The inside of a container that runs.
+pub(super) struct Inside {
+    folder: PathBuf,
+    name: String,
+}
+
+impl Inside {
+    /// Runs a command to its end, and returns what it printed.
+    pub(super) fn run(&self, words: &[&str]) -> Result<String> {
+        runc(&self.folder).arg("exec").arg(&self.name).args(words).checked()
     }
 }
 

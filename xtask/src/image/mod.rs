@@ -8,6 +8,6 @@ mod container;
 mod story;
 mod task;
 
-pub(crate) use builder::missing_tools;
+pub(crate) use builder::{Image, missing_tools};
 pub(crate) use sbom::cargo_components;
 pub(crate) use task::{Args, check, release, run};

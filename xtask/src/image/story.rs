@@ -14,7 +14,7 @@ use plumb_testkit::cluster::{self, AttachedCluster, Layout};
 use serde_json::{Value, json};
 
 use super::builder::{Checked as _, Image, Mounted};
-use super::container::{Container, Pod, processes};
+use super::container::{Container, Inside, Pod, processes};
 use crate::cluster::ensure_programs;
 use crate::kubectl::Kubectl;
 use crate::say::say;
@@ -31,12 +31,13 @@ const APPS: [(&str, &str); 3] =
     [("directory", "plain"), ("helm", "chart-shop"), ("kustomize", "prefix-shop")];
 
 /// Installs the chart, runs the image, syncs, restarts, syncs again.
-pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
-    let stage = Stage::start(root, image, plumb)?;
+pub(super) fn run(root: &Path, image: &Image) -> Result<()> {
+    let stage = Stage::start(root, image)?;
     stage.install()?;
     let mut first = stage.container("first")?;
     stage.until(&mut first, "all apps are synced", || stage.has("one"))?;
-    stage.until(&mut first, "the list shows it", || stage.is_listed_as_synced())?;
+    let inside = first.inside();
+    stage.until(&mut first, "the list shows it", || stage.is_listed_as_synced(&inside))?;
     say("three lines of the README install plumb by chart and show the first app synced");
     let confined = first.confinement()?;
     ensure!(sorted(&confined) == sorted(CONFINED), "plumb runs as {confined}");
@@ -44,7 +45,8 @@ pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
     ensure!(ready.contains("200 OK"), "/readyz: {ready}");
     say(&format!("under runc ({confined}): a directory, a Helm and a Kustomize app are synced"));
 
-    first.leave_orphan()?;
+    // As a git that is killed leaves its helpers.
+    inside.run(&["/bin/sh", "-c", "sleep 0.1 & exit 0"])?;
     let proc_folder = first.proc_folder()?;
     stage.until(&mut first, "processes without a parent are gone when they ended", || {
         let processes = processes(&proc_folder)?;
@@ -69,6 +71,9 @@ pub(super) fn run(root: &Path, image: &Image, plumb: &Path) -> Result<()> {
     Ok(())
 }
 
+/// How the README runs a command in the pod. Here the pod is a container of runc, which kubectl does not know.
+const EXEC: &str = "kubectl -n argocd exec deploy/plumb -- ";
+
 /// The three lines of the README, with the name of the image that was built here.
 fn install_lines(readme: &str) -> Result<[String; 3]> {
     let joined = readme.replace("\\\n", " ").replace("registry.example.com/", "localhost/");
@@ -77,11 +82,7 @@ fn install_lines(readme: &str) -> Result<[String; 3]> {
         let line = lines.find(|line| line.starts_with(start));
         line.map(str::to_owned).with_context(|| format!("README.md has no line `{start} …` at its place"))
     };
-    Ok([
-        next("helm upgrade --install plumb charts/plumb")?,
-        next("kubectl apply -n argocd")?,
-        next("plumb app list")?,
-    ])
+    Ok([next("helm upgrade --install plumb charts/plumb")?, next("kubectl apply -n argocd")?, next(EXEC)?])
 }
 
 /// Words in an order of their own.
@@ -108,7 +109,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn start(root: &Path, image: &Image, plumb: &Path) -> Result<Self> {
+    fn start(root: &Path, image: &Image) -> Result<Self> {
         let layout = Layout::from_environment()?;
         let programs = ensure_programs(&layout)?;
         let cluster = cluster::attach(&layout, &programs)?;
@@ -121,9 +122,7 @@ impl Stage {
             fs::create_dir_all(folder.join(name))?;
         }
         symlink(root.join("charts"), folder.join("desk/charts")).context("cannot link the charts")?;
-        for (name, program) in
-            [("plumb", plumb), ("helm", programs.helm.as_path()), ("kubectl", programs.kubectl.as_path())]
-        {
+        for (name, program) in [("helm", &programs.helm), ("kubectl", &programs.kubectl)] {
             let program = program.canonicalize().with_context(|| format!("cannot find {name}"))?;
             symlink(program, folder.join("bin").join(name)).with_context(|| format!("cannot link {name}"))?;
         }
@@ -177,15 +176,16 @@ impl Stage {
     }
 
     /// Does the README's last line show the app as synced?
-    fn is_listed_as_synced(&self) -> Result<bool> {
+    fn is_listed_as_synced(&self, inside: &Inside) -> Result<bool> {
         let [.., list] = &self.lines;
-        let listed = self.shell(list)?;
+        let words: Vec<&str> = list.strip_prefix(EXEC).unwrap_or(list).split_whitespace().collect();
+        let listed = inside.run(&words)?;
         Ok(listed
             .lines()
             .any(|line| line.starts_with(&format!("argocd/{}", APPS[0].0)) && line.contains(" Synced ")))
     }
 
-    /// Runs a line as a user types it, where the chart, helm, kubectl and plumb are at hand.
+    /// Runs a line as a user types it, where the chart, helm and kubectl are at hand.
     fn shell(&self, line: &str) -> Result<String> {
         Command::new("sh")
             .args(["-ec", line])

@@ -37,6 +37,10 @@ pub(crate) struct Args {
     /// Where the files will be downloaded from, for krew and Homebrew.
     #[arg(long, value_name = "URL", default_value = "https://example.invalid/plumb/releases/download")]
     address: String,
+    /// Where the image and the chart are pushed to, such as `ghcr.io/OWNER`: the image becomes `REGISTRY/plumb:VERSION`, the
+    /// chart `oci://REGISTRY/charts/plumb`. The chart and the manifests of the release name that image.
+    #[arg(long, value_name = "HOST/OWNER")]
+    registry: Option<String>,
     /// A program that signs a file: called with the list of checksums.
     #[arg(long, value_name = "PROGRAM")]
     sign_with: Option<PathBuf>,
@@ -45,15 +49,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
     let lacks = if args.dry_run { Lacks::Skip } else { Lacks::Fail };
+    let registry = args.registry.as_deref();
+    if !args.without_image && registry.is_none() {
+        lacks.say("a chart and manifests whose image can be pulled: give --registry HOST/OWNER")?;
+    }
+    if crate::repository::commit().is_none() {
+        lacks.say("the commit in the image's labels: git cannot read this repository (`safe.directory`?)")?;
+    }
     let builds = match &args.plumb {
         Some(program) => vec![Build { arch: Arch::here(), program: program.clone() }],
         None => build::all(&root, lacks)?,
     };
     let plumb = builds.first().context("nothing was built")?.program.clone();
     let out = args.out.clone().unwrap_or_else(|| root.join(format!("target/release-{VERSION}")));
-    make(&root, &builds, &out, &format!("{}/v{VERSION}", args.address), lacks)?;
-    if !args.without_image {
-        add_image(&root, &plumb, &out, lacks)?;
+    make(&root, &builds, &out, (&format!("{}/v{VERSION}", args.address), registry), lacks)?;
+    let image = if args.without_image { None } else { add_image(&root, &plumb, &out, lacks)? };
+    if let (Some(registry), Some(image)) = (registry, &image) {
+        manifests(&plumb, &format!("{}@{}", image_name(registry), image.digest), &out)?;
     }
     checksums(&out)?;
     if let Some(program) = &args.sign_with {
@@ -63,10 +75,42 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for name in names(&out)? {
         say(&format!("{}", out.join(name).display()));
     }
+    if let (Some(registry), Some(image)) = (registry, &image) {
+        push(registry, image, &out, args.dry_run)?;
+    }
     if !args.dry_run {
         publish(&out)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Pushes the image and the chart to their registry.
+fn push(registry: &str, image: &image::Image, out: &Path, is_dry_run: bool) -> Result<()> {
+    let (name, charts) = (image_name(registry), format!("oci://{registry}/charts"));
+    if is_dry_run {
+        say(&format!("not pushed: {name} with the digest {}, and the chart to {charts}", image.digest));
+        return Ok(());
+    }
+    image.push(&name)?;
+    let helm = ensure_programs(&Layout::from_environment()?)?.helm;
+    said(&helm, &["push", &out.join(chart_file()).display().to_string(), &charts]).map(drop)
+}
+
+/// The name of the image in the registry.
+fn image_name(registry: &str) -> String {
+    format!("{registry}/plumb:{VERSION}")
+}
+
+fn chart_file() -> String {
+    format!("plumb-chart-{VERSION}.tgz")
+}
+
+/// What `kubectl apply --server-side` installs without Helm: the objects of `plumb install` with the image that was made.
+fn manifests(plumb: &Path, image: &str, out: &Path) -> Result<()> {
+    let objects = said(plumb, &["install", "--without-project", "--image", image])?;
+    let text = String::from_utf8(objects).context("plumb install prints no text")?;
+    ensure!(text.contains(&format!("image: \"{image}\"")), "the manifests do not name {image}");
+    fs::write(out.join(format!("plumb-{VERSION}-install.yaml")), text).context("cannot write the manifests")
 }
 
 /// The files of a release without the image, checked: `cargo xtask test`.
@@ -75,17 +119,35 @@ pub(crate) fn check(root: &Path, plumb: Option<&Path>) -> Result<()> {
     let builds = [Build { arch: Arch::here(), program: given_or_built(plumb, &root)? }];
     let out = root.join("target/release-check");
     let make = || {
-        make(&root, &builds, &out, "https://example.invalid", Lacks::Skip)?;
+        let places = ("https://example.invalid", Some("registry.example.com/team"));
+        make(&root, &builds, &out, places, Lacks::Skip)?;
+        let digest = format!("sha256:{}", "0".repeat(64));
+        manifests(
+            &builds[0].program,
+            &format!("{}@{digest}", image_name("registry.example.com/team")),
+            &out,
+        )?;
         checksums(&out)?;
         fs::read_to_string(out.join("SHA256SUMS")).context("cannot read the checksums")
     };
     let first = make()?;
     ensure!(make()? == first, "a second run makes other files");
+    let helm = ensure_programs(&Layout::from_environment()?)?.helm;
+    let chart = out.join(chart_file()).display().to_string();
+    let made = String::from_utf8_lossy(&said(&helm, &["template", "plumb", &chart])?).into_owned();
+    let image = format!("image: \"{}\"", image_name("registry.example.com/team"));
+    ensure!(made.contains(&image), "the released chart does not make {image}");
     verify(&out, &builds)
 }
 
-/// Everything that does not need buildah.
-fn make(root: &Path, builds: &[Build], out: &Path, address: &str, lacks: Lacks) -> Result<()> {
+/// Everything that does not need buildah. `places` are the address of the files, and the registry of the image.
+fn make(
+    root: &Path,
+    builds: &[Build],
+    out: &Path,
+    (address, registry): (&str, Option<&str>),
+    lacks: Lacks,
+) -> Result<()> {
     let work = out.with_extension("work");
     for folder in [out, &work] {
         if folder.exists() {
@@ -115,11 +177,23 @@ fn make(root: &Path, builds: &[Build], out: &Path, address: &str, lacks: Lacks) 
         Path::new("cp"),
         &["-r", &root.join("charts/plumb").display().to_string(), &chart.display().to_string()],
     )?;
-    tar_gz(&chart, &out.join(format!("plumb-chart-{VERSION}.tgz")))?;
+    if let Some(registry) = registry {
+        name_image(&chart.join("values.yaml"), registry)?;
+    }
+    tar_gz(&chart, &out.join(chart_file()))?;
     let changelog = fs::read_to_string(root.join("CHANGELOG.md")).context("cannot read CHANGELOG.md")?;
     fs::write(out.join("notes.md"), notes::of_version(&changelog, VERSION)?)?;
     fs::write(out.join("plumb.cdx.json"), image::cargo_components(root)?)?;
     fs::remove_dir_all(&work).context("cannot remove the work folder")
+}
+
+/// Writes the name of the image into the values of the chart.
+fn name_image(values: &Path, registry: &str) -> Result<()> {
+    let text = fs::read_to_string(values).with_context(|| format!("cannot read {}", values.display()))?;
+    let (unpublished, named) =
+        ("repository: registry.invalid/plumb\n", format!("repository: {registry}/plumb\n"));
+    ensure!(text.matches(unpublished).count() == 1, "{} has another repository", values.display());
+    fs::write(values, text.replace(unpublished, &named)).context("cannot write the values of the chart")
 }
 
 /// Name of an archive and of the folder in it.
@@ -128,16 +202,18 @@ fn stem(arch: Arch) -> String {
 }
 
 /// The image. One that will be published runs first.
-fn add_image(root: &Path, plumb: &Path, out: &Path, lacks: Lacks) -> Result<()> {
+fn add_image(root: &Path, plumb: &Path, out: &Path, lacks: Lacks) -> Result<Option<image::Image>> {
     if let Some(missing) = image::missing_tools() {
-        return lacks.say(&format!("the image: {missing}"));
+        lacks.say(&format!("the image: {missing}"))?;
+        return Ok(None);
     }
     let image = image::release(root, plumb, lacks == Lacks::Fail)?;
     fs::copy(&image.archive, out.join(format!("plumb-image-{VERSION}.oci.tar")))
         .context("cannot copy the image")?;
     fs::copy(&image.components, out.join("plumb-image.cdx.json"))
         .context("cannot copy the list of components")?;
-    fs::write(out.join("image-digest"), format!("{}\n", image.digest)).context("cannot write the digest")
+    fs::write(out.join("image-digest"), format!("{}\n", image.digest)).context("cannot write the digest")?;
+    Ok(Some(image))
 }
 
 fn names(out: &Path) -> Result<Vec<String>> {
@@ -182,7 +258,7 @@ fn verify(out: &Path, builds: &[Build]) -> Result<()> {
         }
     }
     let helm = ensure_programs(&Layout::from_environment()?)?.helm;
-    let chart = out.join(format!("plumb-chart-{VERSION}.tgz")).display().to_string();
+    let chart = out.join(chart_file()).display().to_string();
     let shown = String::from_utf8_lossy(&said(&helm, &["show", "chart", &chart])?).into_owned();
     ensure!(shown.contains(&format!("version: {VERSION}")), "the chart says {shown}");
     for name in names(out)?.iter().filter(|name| name.starts_with("plumb_")) {
@@ -192,7 +268,7 @@ fn verify(out: &Path, builds: &[Build]) -> Result<()> {
     fs::remove_dir_all(&unpacked).context("cannot remove what was unpacked")
 }
 
-/// Uploads the files to the code host, with its own program.
+/// Uploads the files to the code host, with its own program. The image and the chart are in their registry by then.
 fn publish(out: &Path) -> Result<()> {
     let files: Vec<PathBuf> = names(out)?.iter().map(|name| out.join(name)).collect();
     let status = Command::new("gh")

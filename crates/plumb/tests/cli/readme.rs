@@ -18,12 +18,18 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo xtask demo", "`cargo xtask test` runs it twice"),
     ("cargo xtask test", "`.ci/run` is this command"),
     ("cargo install --locked --path crates/plumb", "the plumb of this test was built from that crate"),
-    ("docker build -f Dockerfile.source", "its last stage is that of `cargo xtask image --check`"),
+    (
+        "docker build -f Dockerfile.source",
+        "`cargo xtask image --source` runs it where base images can be pulled",
+    ),
+    ("docker push", "it needs a registry"),
+    ("docker run --rm --entrypoint cat", "`cargo xtask image --check` runs the plumb of the image"),
     (
         "helm upgrade --install plumb charts/plumb",
         "`cargo xtask image --check` runs these lines of the README",
     ),
     ("kubectl apply -n argocd -f", "`cargo xtask image --check` runs these lines of the README"),
+    ("kubectl -n argocd exec deploy/plumb", "`cargo xtask image --check` runs these lines of the README"),
     ("plumb run --install", "the plumb of this test was started so"),
 ];
 /// The answer of these is "no": a difference counts.
