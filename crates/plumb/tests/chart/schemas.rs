@@ -105,11 +105,11 @@ fn kubeconform_reads_the_schemas_and_finds_mistakes() -> Result<()> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut files = Vec::new();
     for folder in std::fs::read_dir(&examples)?.flatten() {
-        for name in ["application.yaml", "project.yaml"] {
+        for name in ["application.yaml", "applicationset.yaml", "project.yaml"] {
             files.extend(Some(folder.path().join(name)).filter(|file| file.is_file()));
         }
     }
-    ensure!(files.len() >= 5, "{files:?}");
+    ensure!(files.len() >= 8, "{files:?}");
     let (is_valid, said) = checker.check(&files.iter().map(AsRef::as_ref).collect::<Vec<_>>())?;
     ensure!(is_valid, "{said}");
     Ok(())

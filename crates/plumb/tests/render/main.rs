@@ -140,6 +140,9 @@ fn every_example_is_rendered() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
     let cache = tempfile::tempdir()?;
     let tools = programs()?;
+    // The one example of a repository that is not this one.
+    let guestbook = GitRepo::new()?;
+    guestbook.commit(&[("guestbook/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")])?;
     let mut n_rendered = 0;
     for entry in std::fs::read_dir(root.join("examples"))? {
         let application = entry?.path().join("application.yaml");
@@ -156,13 +159,57 @@ fn every_example_is_rendered() -> Result<()> {
             .arg(&application)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir(&root)
+            .current_dir(if application.ends_with("guestbook/application.yaml") {
+                guestbook.path()
+            } else {
+                &root
+            })
             .output()?;
         let name = application.display();
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         assert!(text(&output.stdout).contains("\nkind: "), "{name}: {}", text(&output.stdout));
         n_rendered += 1;
     }
-    assert_eq!(n_rendered, 4);
+    assert_eq!(n_rendered, 6);
+    Ok(())
+}
+
+#[test]
+fn the_example_of_a_set_generates_an_application_for_each_environment() -> Result<()> {
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["appset", "generate", "applicationset.yaml"])
+        .env_clear()
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/applicationset"))
+        .output()?;
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let generated = text(&output.stdout);
+    for line in ["name: shop-staging", "name: shop-production", "targetRevision: v1.2.0"] {
+        assert!(generated.contains(line), "{line} is not in\n{generated}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_set_that_generates_one_name_twice_is_told_apart_by_the_exit_code() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let set = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: teams}
+spec:
+  generators: [{list: {elements: [{name: a}, {name: a}, {name: b}]}}]
+  template:
+    metadata: {name: '{{name}}'}
+    spec: {project: default, source: {repoURL: r, path: .}, destination: {name: in-cluster}}
+";
+    std::fs::write(directory.path().join("set.yaml"), set)?;
+    let output = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["appset", "generate", "set.yaml", "-o", "name"])
+        .env_clear()
+        .current_dir(directory.path())
+        .output()?;
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "a\na\nb\n");
+    let said = text(&output.stderr);
+    assert!(said.contains("ApplicationSet teams contains applications with duplicate name: a"), "{said}");
     Ok(())
 }

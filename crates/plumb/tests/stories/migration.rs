@@ -98,13 +98,22 @@ async fn what_argo_cd_left_is_taken_over_without_a_write_and_handed_back() -> Re
     }
 
     // plumb works on, then Argo CD takes the app back.
-    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[map("two"), manifests[1].clone()]))])?;
+    let mut second = map("two");
+    second["data"]["late"] = json!("x");
+    stage.repo.commit(&[("app/all.yaml", objects::manifests(&[second, manifests[1].clone()]))])?;
     stage.refresh(&app).await?;
     stage.place.wait(&manifests[0], "is synced", |live| live["data"]["word"] == "two").await?;
     stage.until_sync(&app, "Synced").await?;
     stage.stop_plumb()?;
     let web = stage.place.get(&manifests[1]).await?.unwrap_or_default();
     argo_cd_applies(&stage, "shop", &[map("three"), manifests[1].clone()])?;
+    let live = stage.place.get(&manifests[0]).await?.unwrap_or_default();
+    // A client-side apply does not know the field that entered Git under plumb; one on the server's side owns it.
+    ensure!(live["data"] == json!({"word": "three", "late": "x"}), "{live:#}");
+    let mut third = map("three");
+    third["metadata"]["namespace"] = json!(stage.place.name());
+    let on_server = ["apply", "--server-side", "--field-manager=argocd-controller", "--force-conflicts"];
+    kubectl(&stage, &on_server, &third.to_string())?;
     let live = stage.place.get(&manifests[0]).await?.unwrap_or_default();
     ensure!(live["data"] == json!({"word": "three"}), "{live:#}");
     let web_after = stage.place.get(&manifests[1]).await?.unwrap_or_default();
