@@ -74,6 +74,10 @@ impl Connection {
         Self { protocol, ..self }
     }
 
+    pub(crate) fn kube_config(&self) -> &kube::Config {
+        &self.config
+    }
+
     /// The API server's address.
     pub fn server(&self) -> String {
         self.config.cluster_url.to_string()

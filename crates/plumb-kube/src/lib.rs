@@ -13,8 +13,9 @@
 //!
 //! # What of the `kube` crate is used
 //!
-//! Only the configuration: kubeconfig files, the service account of a pod, TLS, and credentials with their refresh and
-//! exec plugins (`kube::Config` and `kube::client::ConfigExt`). The rest is written here:
+//! The configuration: kubeconfig files, the service account of a pod, TLS, and credentials with their refresh and exec
+//! plugins (`kube::Config` and `kube::client::ConfigExt`); and for commands on a user's machine the connections to ports
+//! of pods (`kube::Api::portforward`). The rest is written here:
 //!
 //! - `kube::Client` has one HTTP client and no limit. Here watches have their own connections, so that watch data does
 //!   not delay an apply, and the number of requests in flight follows the response time of the server.
@@ -38,6 +39,7 @@ mod request_log;
 mod redact_refusals;
 mod client;
 mod connect;
+mod port_forward;
 mod discovery;
 mod read;
 mod table;
@@ -56,7 +58,7 @@ pub use catalog::{Catalog, Resource, ServedKind, ServedVersion, ServerVersion, V
 pub use client::{ClusterClient, Impersonation};
 pub use connect::{Connection, ExecPlugins, RegisteredCluster};
 pub use discovery::SchemaDocument;
-pub use error::{ApiError, Cause, ConnectError, Reason, Retry, Status};
+pub use error::{ApiError, Cause, ConnectError, PortForwardError, Reason, Retry, Status};
 pub use fault_log::{FaultLog, FaultLogs};
 pub use feed::{Marks, ObjectEvent, ObjectStream};
 pub use gate::{
@@ -69,6 +71,7 @@ pub use live::{
     Touched, Uid, never_watched, owner_by,
 };
 pub use packed::PackedJson;
+pub use port_forward::PodPort;
 pub use read::{LogOptions, LogStream, Selection};
 pub use request_log::{RequestObserver, RequestRecord};
 pub use service_proxy::ServicePort;

@@ -4,4 +4,5 @@
 mod faults;
 mod leases;
 mod limits;
+mod port_forward;
 mod server;
