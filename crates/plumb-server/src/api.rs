@@ -10,11 +10,12 @@ use http::{HeaderMap, Method as Verb, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use plumb_api::{Code, Method, NoRoute, SelectedFields, Status, Tables, query_pairs};
 use plumb_core::peers::{Peer, PeerShares};
+use plumb_core::text::one_line;
 use plumb_engine::Handle;
 use plumb_kube::{ConnectError, Connection};
 use serde_json::Value;
-use tokio::sync::mpsc;
-use tracing::{error, info, warn};
+use tokio::sync::watch;
+use tracing::{info, warn};
 
 use crate::app_feed::AppFeed;
 use crate::audit::AuditEvents;
@@ -23,18 +24,19 @@ use crate::body::AnswerBody;
 use crate::call::{Answer, Call, Shared};
 use crate::call_rates::CallRates;
 use crate::certificate::Certificates;
-use crate::client_name::{agent_of, client_name};
+use crate::client_name::{agent_of, client_name, forwarded_of};
+use crate::compression::compressed;
 use crate::connections::Connections;
 use crate::doors::{self, CookieRules, Dialect};
-use crate::handlers::{Access, Handler, find};
+use crate::handlers::{Access, find};
 use crate::heavy_calls::HeavyCalls;
+use crate::judged_call::{check, run, while_permitted};
 use crate::page::{Page, PageMode, PageRequest, is_page_path};
 use crate::replica::{FORWARDED, Forwarder, Passed, ReplicaKeys, find_leader, publish};
 use crate::request_body::{Bodies, Body, LARGEST_REQUEST, Sender, check_weight, head_size, largest};
 use crate::session::{Identity, Sessions, prepare};
 use crate::set_feed::SetFeed;
 use crate::state::State;
-use crate::stream_guard::{CHECK_STREAMS, Message, guarded};
 use crate::transport::{Transport, secure};
 use crate::write_log::WriteLog;
 
@@ -51,9 +53,8 @@ const TOO_MANY: &str = "too many requests; try again in a second";
 const OF_ANSWERS: usize = 192 << 20;
 const OF_ANSWERS_OF_ONE: usize = 96 << 20;
 /// The calls that every replica answers by itself: what they need is in the settings.
-const ANYWHERE: [&str; 5] = [
+const ANYWHERE: [&str; 4] = [
     "version.VersionService/Version",
-    "cluster.SettingsService/Get",
     "session.SessionService/Create",
     "session.SessionService/GetUserInfo",
     "session.SessionService/Delete",
@@ -89,6 +90,8 @@ pub struct Api {
     /// The bytes of answers that wait to be read.
     answers: PeerShares,
     heavy: HeavyCalls,
+    /// True when the server stops.
+    stop: watch::Sender<bool>,
     options: ApiOptions,
 }
 
@@ -146,6 +149,7 @@ impl Api {
             bodies: Bodies::default(),
             answers: PeerShares::new(OF_ANSWERS, OF_ANSWERS_OF_ONE),
             heavy: HeavyCalls::default(),
+            stop: watch::Sender::new(false),
             options,
         }))
     }
@@ -153,7 +157,9 @@ impl Api {
     /// Creates the key and the first password of a new installation; tried until it succeeds.
     pub async fn prepare(&self) {
         let mut wait = PREPARE_AGAIN;
-        while let Err(status) = prepare(&self.shared.backend, &self.options.namespace).await {
+        while let Err(status) =
+            prepare(&self.shared.backend, &self.options.namespace, self.options.transport).await
+        {
             warn!(reason = status.message, "cannot prepare logins; trying again");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(PREPARE_LATEST);
@@ -181,6 +187,11 @@ impl Api {
             is_published &= leads;
             tokio::time::sleep(LOOK_AGAIN).await;
         }
+    }
+
+    /// Ends all streams: they would end by themselves only with their clients.
+    pub fn stop(&self) {
+        self.stop.send_replace(true);
     }
 
     /// How clients connect.
@@ -322,7 +333,14 @@ impl Api {
         body: Incoming,
     ) -> Response<AnswerBody> {
         let name = path.trim_start_matches('/');
-        let Some(method) = Tables::get().method(name) else { return doors::unimplemented(dialect, name) };
+        let Some(method) = Tables::get().method(name) else {
+            let agent = agent_of(&asked.headers);
+            let method: String = one_line(name).chars().take(100).collect();
+            info!(method, client = agent, "a client asked for a call that nobody knows");
+            // The name is the client's choice: one label stands for all of them.
+            self.shared.handle.count_unimplemented("other", client_name(&agent));
+            return doors::unimplemented(dialect, name);
+        };
         let result = async {
             let Body { bytes, room: _room } = self.read(&method.path, &asked, body).await?;
             let mut messages = doors::messages(method, &bytes, LARGEST_REQUEST)?;
@@ -350,12 +368,12 @@ impl Api {
         }
         let (sso, cookies) = (self.shared.sessions.sso(), self.cookies());
         match path {
-            "/auth/login" => doors::begin_sso(sso, query, &cookies).await,
+            "/auth/login" => doors::begin_sso(sso, query, &cookies, asked.peer).await,
             BADGE => {
                 let leader = self.shared.handle.leader();
                 doors::answer_badge(&self.shared.state, leader.as_ref(), query)
             }
-            _ => doors::end_sso(sso, query, &asked.headers, &cookies).await,
+            _ => doors::end_sso(sso, query, &asked.headers, &cookies, asked.peer).await,
         }
     }
 
@@ -367,7 +385,8 @@ impl Api {
         if !self.rates.take(&asked.peer.to_string(), Instant::now()) {
             return doors::text(StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
         }
-        let url = self.shared.state.setting("url");
+        let host = asked.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let url = self.shared.state.address_at(host);
         doors::answer_logout(&self.shared.sessions, &asked.headers, &url, &self.cookies()).await
     }
 
@@ -422,7 +441,7 @@ impl Api {
         if let Some(token) = asked.renewed.lock().take() {
             doors::renew(&mut answer, &token, Some(&cookies));
         }
-        answer
+        compressed(&asked.headers, answer).await
     }
 
     /// Answers for the page. What it does runs as a call of the API.
@@ -450,7 +469,8 @@ impl Api {
             rates: &self.rates,
             renewed: &asked.renewed,
         };
-        let mut answer = self.page.answer(request, &run).await;
+        let answer = self.page.answer(request, &run).await;
+        let mut answer = answer.map(|body| body.until(self.stop.subscribe()));
         // A page that is open for days, such as a wall, stays logged in.
         if let Some(token) = asked.renewed.lock().take() {
             doors::renew(&mut answer, &token, Some(&self.cookies()));
@@ -516,6 +536,7 @@ impl Api {
             request,
             fields,
             peer: asked.peer,
+            forwarded: forwarded_of(&asked.headers),
             app: None,
             asked: parking_lot::Mutex::default(),
             written: parking_lot::Mutex::default(),
@@ -532,7 +553,9 @@ impl Api {
             log.ended(&result);
         }
         match result? {
-            Answer::Stream(messages) => Ok(while_permitted(call, asked.headers.clone(), messages)),
+            Answer::Stream(messages) => {
+                Ok(while_permitted(call, asked.headers.clone(), self.stop.subscribe(), messages))
+            }
             answer => Ok(answer),
         }
     }
@@ -555,45 +578,4 @@ impl Api {
 fn caller_of(asked: &Asked, identity: Option<&Identity>) -> String {
     let user = identity.map(|identity| identity.username.as_str()).filter(|name| !name.is_empty());
     user.map_or_else(|| asked.peer.to_string(), str::to_owned)
-}
-
-/// Runs a handler. One that asked for no permission has no answer.
-async fn run(handler: &Handler, call: &Arc<Call>) -> Result<Answer, Status> {
-    let answer = (handler.run)(Arc::clone(call)).await?;
-    if handler.access.was_asked(&call.asked.lock()) {
-        return Ok(answer);
-    }
-    error!(
-        method = handler.path,
-        "a defect of plumb: a call asked for no permission; its answer is withheld"
-    );
-    Err(Status::new(Code::Internal, "the permission was not checked"))
-}
-
-/// A stream that ends when the right to it does: it lives longer than the right may.
-fn while_permitted(call: Arc<Call>, headers: HeaderMap, messages: mpsc::Receiver<Message>) -> Answer {
-    let still = move || {
-        let (call, headers) = (Arc::clone(&call), headers.clone());
-        async move { call.is_still_permitted(&headers).await }
-    };
-    Answer::Stream(guarded(messages, CHECK_STREAMS, still))
-}
-
-/// What the table says that the caller needs.
-fn check(handler: &Handler, call: &mut Call) -> Result<(), Status> {
-    match &handler.access {
-        Access::Open | Access::Login | Access::Shows | Access::Asks(_) => Ok(()),
-        Access::App(action) => {
-            // Its request has another name for the namespace of the Application.
-            if handler.path == "application.ApplicationService/ListLinks"
-                && let Some(namespace) = call.request.get("namespace").cloned()
-            {
-                call.request["appNamespace"] = namespace;
-            }
-            let action = action(&call.request);
-            call.app = Some(call.find_app(&action)?);
-            Ok(())
-        }
-        Access::On(resource, action, object) => call.require(resource, action, &object(&call.request)),
-    }
 }

@@ -32,6 +32,15 @@ pub(crate) struct Written<'w> {
     pub(crate) namespace: &'w str,
 }
 
+/// What else is known of a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Circumstances<'w> {
+    /// True if the caller lacks the right, so that nothing was written.
+    pub(crate) is_refused: bool,
+    /// The address that a proxy claims for the client; empty if none does.
+    pub(crate) forwarded: &'w str,
+}
+
 /// Writes events in a task of its own. It starts with the first event.
 pub(crate) struct AuditEvents {
     backend: Backend,
@@ -45,8 +54,13 @@ impl AuditEvents {
 
     /// Queues the event of a write. It never waits.
     pub(crate) fn record(&self, written: &Written<'_>) {
+        self.record_with(written, Circumstances::default());
+    }
+
+    /// The same, with more about the request.
+    pub(crate) fn record_with(&self, written: &Written<'_>, circumstances: Circumstances<'_>) {
         let Ok(id) = random::uuid() else { return };
-        let event = event(written, &id, Timestamp::now());
+        let event = event(written, circumstances, &id, Timestamp::now());
         let sender = self.sender.get_or_init(|| {
             let (sender, mut events) = mpsc::channel(WAITING);
             let backend = self.backend.clone();
@@ -98,8 +112,13 @@ fn words(written: &Written<'_>) -> (&'static str, String) {
 }
 
 /// Events about things that are no objects of their own are about the settings.
-fn event(written: &Written<'_>, id: &str, now: Timestamp) -> Value {
-    let (reason, what) = words(written);
+fn event(written: &Written<'_>, circumstances: Circumstances<'_>, id: &str, now: Timestamp) -> Value {
+    let (kind_of_event, (reason, what)) = if circumstances.is_refused {
+        let call = written.method.split_once('/').map_or(written.method, |(_, call)| call);
+        ("Warning", ("WriteRefused", format!("lacks the permission for {call}")))
+    } else {
+        ("Normal", words(written))
+    };
     let text =
         |path: &str| written.object.and_then(|object| object.pointer(path)?.as_str()).unwrap_or_default();
     let namespace =
@@ -128,8 +147,11 @@ fn event(written: &Written<'_>, id: &str, now: Timestamp) -> Value {
     if let Some(from) = written.from {
         annotations["from"] = json!(from.to_string());
     }
+    if !circumstances.forwarded.is_empty() {
+        annotations["forwarded"] = json!(circumstances.forwarded);
+    }
     json!({
-        "apiVersion": "v1", "kind": "Event", "type": "Normal", "reason": reason, "message": message, "count": 1,
+        "apiVersion": "v1", "kind": "Event", "type": kind_of_event, "reason": reason, "message": message, "count": 1,
         "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
         "involvedObject": involved, "source": {"component": COMPONENT},
         "reportingComponent": COMPONENT, "reportingInstance": COMPONENT,
@@ -142,15 +164,31 @@ mod tests {
     use super::*;
 
     fn of(method: &str, request: &Value, object: Option<&Value>) -> Value {
-        let written = Written {
+        let written = written(method, request, object);
+        event(&written, Circumstances::default(), "0123456789", Timestamp::UNIX_EPOCH)
+    }
+
+    fn written<'w>(method: &'w str, request: &'w Value, object: Option<&'w Value>) -> Written<'w> {
+        Written {
             method,
             request,
             object,
             user: "ann\u{1b}",
             from: Some(IpAddr::from([10, 0, 0, 1])),
             namespace: "argocd",
-        };
-        event(&written, "0123456789", Timestamp::UNIX_EPOCH)
+        }
+    }
+
+    #[test]
+    fn an_event_about_a_refusal_says_that_nothing_was_done() {
+        let app = json!({"metadata": {"name": "shop", "namespace": "team", "uid": "u-1"}});
+        let request = json!({});
+        let sync = written("application.ApplicationService/Sync", &request, Some(&app));
+        let refused = Circumstances { is_refused: true, forwarded: "192.0.2.1" };
+        let event = event(&sync, refused, "0123456789", Timestamp::UNIX_EPOCH);
+        assert_eq!((&event["type"], &event["reason"]), (&json!("Warning"), &json!("WriteRefused")));
+        assert!(event["message"].as_str().unwrap().ends_with("lacks the permission for Sync"), "{event}");
+        assert_eq!(event["metadata"]["annotations"]["forwarded"], "192.0.2.1");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use plumb_core::peers::PeerShare;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 /// Answers up to here are given to the connection at once.
 const AT_ONCE: usize = 4 << 10;
@@ -49,6 +49,34 @@ impl AnswerBody {
         Self { more: Some(frames), ..Self::default() }
     }
 
+    /// The same body, which ends when the server stops if it comes frame by frame.
+    pub(crate) fn until(self, mut stopping: watch::Receiver<bool>) -> Self {
+        let Some(mut more) = self.more else { return self };
+        let (sender, frames) = mpsc::channel(1);
+        tokio::spawn(async move {
+            loop {
+                let frame = tokio::select! {
+                    () = sender.closed() => return,
+                    () = stopped(&mut stopping) => return,
+                    frame = more.recv() => frame,
+                };
+                let Some(frame) = frame else { return };
+                if sender.send(frame).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { more: Some(frames), ..self }
+    }
+
+    /// The bytes, if all of them are there and nothing follows them.
+    pub(crate) fn whole(&self) -> Option<Bytes> {
+        match (&self.more, self.ready.len()) {
+            (None, 1) => self.ready.front()?.data_ref().cloned(),
+            _ => None,
+        }
+    }
+
     /// The bytes that wait in memory to be sent.
     pub(crate) fn size(&self) -> usize {
         self.ready.iter().filter_map(Frame::data_ref).map(Bytes::len).sum()
@@ -80,6 +108,14 @@ impl AnswerBody {
         });
         let length = (!has_trailers).then(|| u64::try_from(size).unwrap_or_default());
         Self { more: Some(frames), length, ..Self::default() }
+    }
+}
+
+/// Resolves when the server stops.
+pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    if stopping.wait_for(|stops| *stops).await.is_err() {
+        // Nothing is left that could stop.
+        std::future::pending().await
     }
 }
 

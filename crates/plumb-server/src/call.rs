@@ -42,6 +42,8 @@ pub(crate) struct Call {
     pub(crate) request: Value,
     pub(crate) fields: Option<SelectedFields>,
     pub(crate) peer: IpAddr,
+    /// Where a proxy says that the request comes from; empty if none does. Any client can claim it.
+    pub(crate) forwarded: String,
     /// The Application that the call is about, if its check names one.
     pub(crate) app: Option<FoundApp>,
     /// The kinds of things that permissions were asked for.
@@ -207,13 +209,11 @@ impl Call {
     /// Finds an Application for an action. An Application that does not exist and one that the caller may not see give
     /// the same answer.
     pub(crate) fn find_app(&self, action: &str) -> Result<FoundApp, Status> {
-        let asked = self.request.get("project").and_then(Value::as_str).filter(|project| !project.is_empty());
-        let projects = self.texts("projects");
-        let asked = match (asked, projects.as_slice()) {
-            (Some(project), _) => Some(project),
-            (None, []) => None,
-            (None, [project]) => Some(project.as_str()),
-            (None, _) => {
+        let projects = asked_projects(&self.request);
+        let asked = match projects.as_slice() {
+            [] => None,
+            [project] => Some(*project),
+            _ => {
                 return Err(Status::invalid(
                     "multiple projects specified - the get endpoint accepts either zero or one project",
                 ));
@@ -291,6 +291,16 @@ fn permits_app_namespace(project: &Value, namespace: &str, home: &str) -> bool {
     namespace == home || sources.is_some_and(|list| list.iter().any(permits))
 }
 
+/// The projects that a request names: in a field of their own or in a list, by either name.
+fn asked_projects(request: &Value) -> Vec<&str> {
+    let named = |field: &str| -> Vec<&str> {
+        let value = request.get(field);
+        let list = value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        value.and_then(Value::as_str).into_iter().chain(list).filter(|project| !project.is_empty()).collect()
+    };
+    ["project", "projects"].into_iter().map(named).find(|named| !named.is_empty()).unwrap_or_default()
+}
+
 /// The project of an Application.
 pub(crate) fn project_of(application: &Value) -> String {
     let project = application.pointer("/spec/project").and_then(Value::as_str).unwrap_or_default();
@@ -318,7 +328,7 @@ fn enough_for_objects<'a>(action: &'a str, setting: &str) -> Option<&'a str> {
 mod tests {
     use serde_json::json;
 
-    use super::{enough_for_objects, is_on, permits_app_namespace};
+    use super::{asked_projects, enough_for_objects, is_on, permits_app_namespace};
 
     #[test]
     fn a_project_says_which_namespaces_may_use_it() {
@@ -330,6 +340,20 @@ mod tests {
             (&json!({}), "team-a", false),
         ] {
             assert_eq!(permits_app_namespace(project, namespace, "argocd"), expected, "{namespace}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_projects_in_several_forms() {
+        for (request, expected) in [
+            (json!({}), &[][..]),
+            (json!({"project": ""}), &[]),
+            (json!({"project": "a"}), &["a"]),
+            (json!({"project": ["a"]}), &["a"]),
+            (json!({"project": ["a", "b"]}), &["a", "b"]),
+            (json!({"projects": ["b"], "project": []}), &["b"]),
+        ] {
+            assert_eq!(asked_projects(&request), expected, "{request}");
         }
     }
 

@@ -1,4 +1,5 @@
-//! The certificate of the server: that of `argocd-server-tls`, that of `argocd-secret`, or one that it signs itself.
+//! The certificate of the server: that of `argocd-server-tls`, that of `argocd-secret`, or one that it signs itself
+//! until the first start has stored one.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use rustls::sign::CertifiedKey;
 use tracing::{info, warn};
 
 use crate::replica::{ReplicaKeys, ReplicaResolver, replica_server_config};
+use crate::self_signed::self_signed;
 use crate::state::State;
 
 /// Makes the TLS settings, again whenever the certificate changes.
@@ -59,7 +61,7 @@ impl Certificates {
         let keys = signing_key.as_deref().and_then(ReplicaKeys::derive);
         let made = match &written {
             Some((certificate, key)) => from_pem(certificate, key, keys.as_ref()),
-            None => self_signed(self.state.namespace(), keys.as_ref()),
+            None => own_config(self.state.namespace(), keys.as_ref()),
         };
         match made {
             Ok(config) => {
@@ -71,7 +73,7 @@ impl Certificates {
             Err(reason) => {
                 warn!(reason, "cannot use the certificate of the server; the last one stays in use");
                 if current.is_none()
-                    && let Ok(config) = self_signed(self.state.namespace(), keys.as_ref())
+                    && let Ok(config) = own_config(self.state.namespace(), keys.as_ref())
                 {
                     *current = Some(Current { written, signing_key, config: Arc::new(config) });
                 }
@@ -90,18 +92,9 @@ fn from_pem(certificate: &str, key: &str, keys: Option<&ReplicaKeys>) -> Result<
     server_config(chain, key, keys)
 }
 
-fn self_signed(namespace: &str, keys: Option<&ReplicaKeys>) -> Result<ServerConfig, String> {
-    let names = vec![
-        "localhost".to_owned(),
-        "127.0.0.1".to_owned(),
-        "argocd-server".to_owned(),
-        format!("argocd-server.{namespace}"),
-        format!("argocd-server.{namespace}.svc"),
-        format!("argocd-server.{namespace}.svc.cluster.local"),
-    ];
-    let made = rcgen::generate_simple_self_signed(names).map_err(|error| error.to_string())?;
-    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-    server_config(vec![made.cert.der().clone()], key, keys)
+fn own_config(namespace: &str, keys: Option<&ReplicaKeys>) -> Result<ServerConfig, String> {
+    let made = self_signed(namespace)?;
+    from_pem(&made.certificate, &made.key, keys)
 }
 
 fn server_config(

@@ -1,11 +1,21 @@
 //! What clients say that they are.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 /// What a client says that it is, so that it can be logged.
 pub(crate) fn agent_of(headers: &HeaderMap) -> String {
-    let agent = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-    agent.unwrap_or_default().chars().filter(|letter| !letter.is_control()).take(80).collect()
+    short(headers.get(header::USER_AGENT))
+}
+
+/// Where a proxy says that a request comes from.
+pub(crate) fn forwarded_of(headers: &HeaderMap) -> String {
+    short(headers.get("x-forwarded-for"))
+}
+
+/// One short line for the log.
+fn short(value: Option<&HeaderValue>) -> String {
+    let text = value.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.chars().filter(|letter| !letter.is_control()).take(80).collect()
 }
 
 /// The program that a client says it is, as far as plumb knows it: the number of names in metrics is bounded.
@@ -46,11 +56,16 @@ mod tests {
     #[test]
     fn the_log_gets_one_short_line() {
         let said = |text: &[u8]| {
-            let value = http::HeaderValue::from_bytes(text).unwrap();
+            let value = HeaderValue::from_bytes(text).unwrap();
             agent_of(&HeaderMap::from_iter([(header::USER_AGENT, value)]))
         };
         assert_eq!(said(b"a\tb"), "ab");
         assert_eq!(said(&[b'b'; 200]).len(), 80);
         assert_eq!(agent_of(&HeaderMap::new()), "");
+        let proxied = HeaderMap::from_iter([(
+            "x-forwarded-for".parse().unwrap(),
+            "10.0.0.1, 10.0.0.2".parse().unwrap(),
+        )]);
+        assert_eq!(forwarded_of(&proxied), "10.0.0.1, 10.0.0.2");
     }
 }

@@ -8,12 +8,14 @@
 
 mod random;
 mod transport;
+mod self_signed;
 mod open_pgp;
 mod call_rates;
 mod heavy_calls;
 mod jwt;
 mod accounts;
 mod body;
+mod compression;
 mod backend;
 mod audit;
 mod role_tokens;
@@ -35,6 +37,7 @@ mod doors;
 mod request_body;
 mod stream_guard;
 mod write_log;
+mod judged_call;
 mod api;
 
 pub use api::{Api, ApiOptions};

@@ -59,7 +59,7 @@ impl LocalApi {
         let path = &routed.method.path;
         let unknown = || Status::new(Code::Unimplemented, format!("{path} is not supported by plumb"));
         let handler = find(path).ok_or_else(unknown)?;
-        if matches!(handler.access, Access::App(_)) {
+        if matches!(handler.access, Access::App(_) | Access::AppThen(_)) {
             return Err(Status::unavailable("this call needs a server: `plumb login`"));
         }
         if NEED_STATE.iter().any(|service| path.starts_with(service)) {
@@ -71,6 +71,7 @@ impl LocalApi {
             request: routed.request(tables, query, body)?,
             fields: None,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            forwarded: String::new(),
             app: None,
             asked: parking_lot::Mutex::default(),
             written: parking_lot::Mutex::default(),

@@ -9,6 +9,7 @@ use parking_lot::RwLock;
 use plumb_api::Status;
 use plumb_core::object::Manifest;
 use plumb_core::rbac::{AccessRules, AccessSettings, Caller, ProjectRole, ProjectRoles, Request};
+use plumb_core::yaml::{Limits, parse_documents};
 use plumb_crd::settings::SecretData;
 use plumb_kube::{ObjectEvent, Selection};
 use serde_json::Value;
@@ -27,7 +28,7 @@ const CONFIG: &str = "argocd-cm";
 /// Passwords, tokens, keys.
 pub(crate) const SECRET: &str = "argocd-secret";
 /// The certificate of the server.
-const TLS_SECRET: &str = "argocd-server-tls";
+pub(crate) const TLS_SECRET: &str = "argocd-server-tls";
 /// How long the first lists may take.
 const LISTED_WITHIN: Duration = Duration::from_secs(10);
 
@@ -67,9 +68,34 @@ struct Seen {
     projects: BTreeMap<String, Arc<Manifest>>,
     /// When this server has last written each of these projects.
     written: BTreeMap<String, Instant>,
+    /// What this server has last written of the settings.
+    own: BTreeMap<&'static str, OwnWrite>,
     accounts: Arc<BTreeMap<String, Account>>,
     rules: Option<Arc<AccessRules>>,
     rules_version: u64,
+}
+
+/// A state of an object that this server has written.
+struct OwnWrite {
+    uid: String,
+    version: u64,
+    at: Instant,
+}
+
+impl OwnWrite {
+    fn of(object: &Manifest) -> Option<Self> {
+        let version = object.resource_version()?.parse().ok()?;
+        Some(Self { uid: object.uid()?.to_owned(), version, at: Instant::now() })
+    }
+
+    /// True for an older state of the object, which the watch brings late: a token that was issued just now must not be
+    /// unknown, and a session that has ended must not be alive, until the watch is there.
+    fn is_after(&self, seen: &Manifest) -> bool {
+        let version: Option<u64> = seen.resource_version().and_then(|version| version.parse().ok());
+        self.at.elapsed() < BEHIND
+            && seen.uid() == Some(self.uid.as_str())
+            && version.is_some_and(|version| version < self.version)
+    }
 }
 
 impl State {
@@ -156,6 +182,9 @@ impl State {
 
     fn note(&self, kind: Known, watched: &str, name: &str, object: Option<&Manifest>) {
         let mut known = self.0.known.write();
+        if known.own.get(watched).zip(object).is_some_and(|(own, object)| own.is_after(object)) {
+            return;
+        }
         match (kind, watched) {
             (Known::Project, _) => known.note_project(name, object),
             (_, CONFIG) => known.config = Arc::new(texts(object)),
@@ -178,7 +207,10 @@ impl State {
     pub(crate) fn note_written(&self, name: &str, object: &Manifest) {
         let watched = [CONFIG, RBAC, SESSIONS, SECRET, TLS_SECRET].into_iter().find(|known| *known == name);
         match watched {
-            Some(watched) => self.note(Known::ConfigMap, watched, name, Some(object)),
+            Some(watched) => {
+                self.note(Known::ConfigMap, watched, name, Some(object));
+                self.0.known.write().note_own(watched, object);
+            }
             None if object.kind() == "AppProject" => {
                 self.note(Known::Project, PROJECTS, name, Some(object));
                 self.0.known.write().note_write(name);
@@ -206,6 +238,20 @@ impl State {
     /// A setting; empty if it is absent.
     pub(crate) fn setting(&self, key: &str) -> String {
         self.0.known.read().config.get(key).cloned().unwrap_or_default()
+    }
+
+    /// The addresses of this server: `url` and `additionalUrls`.
+    pub(crate) fn addresses(&self) -> Vec<String> {
+        let first = self.setting("url");
+        let more = yaml_texts(&self.setting("additionalUrls"));
+        std::iter::once(first).chain(more).filter(|url| !url.is_empty()).collect()
+    }
+
+    /// The address of this server at a host; the first one if none is there, and empty without any.
+    pub(crate) fn address_at(&self, host: &str) -> String {
+        let addresses = self.addresses();
+        let at_host = addresses.iter().find(|address| host_of(address).eq_ignore_ascii_case(host));
+        at_host.or(addresses.first()).cloned().unwrap_or_default()
     }
 
     pub(crate) fn sessions(&self) -> Arc<BTreeMap<String, String>> {
@@ -276,6 +322,13 @@ impl Seen {
         self.named_secrets.extend(values.map(|(key, value)| (format!("{prefix}{key}"), value)));
     }
 
+    fn note_own(&mut self, watched: &'static str, object: &Manifest) {
+        let is_late = self.own.get(watched).is_some_and(|own| own.is_after(object));
+        if let Some(own) = OwnWrite::of(object).filter(|_| !is_late) {
+            self.own.insert(watched, own);
+        }
+    }
+
     fn note_write(&mut self, project: &str) {
         self.written.retain(|_, at| at.elapsed() < BEHIND);
         self.written.insert(project.to_owned(), Instant::now());
@@ -331,13 +384,28 @@ impl Seen {
     }
 }
 
+/// Host and port of an address.
+fn host_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}
+
+/// The texts of a YAML list.
+pub(crate) fn yaml_texts(text: &str) -> Vec<String> {
+    let documents = parse_documents(text, &Limits::default()).unwrap_or_default();
+    let value = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
+    let items = value.as_array().into_iter().flatten();
+    items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+}
+
 fn texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
     let data = object.and_then(|object| object.value().get("data")?.as_object());
     let pairs = data.into_iter().flatten();
     pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
-fn secret_texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
+/// The values of a Secret.
+pub(crate) fn secret_texts(object: Option<&Manifest>) -> BTreeMap<String, String> {
     let Some(object) = object else { return BTreeMap::new() };
     let keys =
         object.value().get("data").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key);
@@ -405,6 +473,33 @@ mod tests {
         check(false, "one", "10", "11");
         check(false, "one", "11", "11");
         check(false, "two", "3", "3");
+    }
+
+    #[test]
+    fn a_late_event_does_not_bring_older_settings_back() {
+        let secret = |version: &str| {
+            let metadata = serde_json::json!({"name": SECRET, "uid": "one", "resourceVersion": version});
+            let object = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
+            Manifest::new(object).unwrap()
+        };
+        let mut seen = Seen::default();
+        seen.note_own(SECRET, &secret("11"));
+        seen.note_own(SECRET, &secret("10"));
+        let own = &seen.own[SECRET];
+        assert!(own.is_after(&secret("10")) && !own.is_after(&secret("11")) && !own.is_after(&secret("12")));
+    }
+
+    #[test]
+    fn addresses_are_yaml_in_any_form() {
+        for text in [
+            "- https://a\n- 'https://b'",
+            "[https://a, \"https://b\"] # two",
+            "- https://a\n# x\n- https://b",
+        ] {
+            assert_eq!(yaml_texts(text), ["https://a", "https://b"], "{text}");
+        }
+        assert_eq!(yaml_texts("{"), Vec::<String>::new());
+        assert_eq!(host_of("https://a.example.com:8443/base"), "a.example.com:8443");
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plumb_api::Status;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::app_feed::Item;
+use crate::body::stopped;
 
 /// How often the right to a stream is checked.
 pub(crate) const CHECK_STREAMS: Duration = Duration::from_secs(10);
@@ -15,10 +16,12 @@ pub(crate) const CHECK_STREAMS: Duration = Duration::from_secs(10);
 /// What a stream sends.
 pub(crate) type Message = Result<Arc<Item>, Status>;
 
-/// Passes the messages on for as long as `still` permits them; then the stream ends with the reason.
+/// Passes the messages on for as long as `still` permits them and the server does not stop; then the stream ends with the
+/// reason.
 pub(crate) fn guarded<F>(
     mut messages: mpsc::Receiver<Message>,
     every: Duration,
+    mut stopping: watch::Receiver<bool>,
     still: impl Fn() -> F + Send + 'static,
 ) -> mpsc::Receiver<Message>
 where
@@ -33,6 +36,10 @@ where
             let message = tokio::select! {
                 biased;
                 () = sender.closed() => return,
+                () = stopped(&mut stopping) => {
+                    let _ = sender.send(Err(Status::unavailable("the server stops; try again"))).await;
+                    return;
+                }
                 _ = check.tick() => match still().await {
                     Ok(()) => continue,
                     Err(status) => {
@@ -71,7 +78,8 @@ mod tests {
                 async move { if is_permitted { Ok(()) } else { Err(Status::denied()) } }
             }
         };
-        let mut passed = guarded(messages, Duration::from_millis(5), still);
+        let (_stop, stopping) = watch::channel(false);
+        let mut passed = guarded(messages, Duration::from_millis(5), stopping, still);
         sender.send(Ok(Arc::new(Item::new(json!({"a": 1}))))).await.unwrap();
         assert_eq!(passed.recv().await.unwrap().unwrap().value, json!({"a": 1}));
         is_permitted.store(false, Ordering::Relaxed);
@@ -79,5 +87,15 @@ mod tests {
         assert_eq!(end, Some(Code::PermissionDenied));
         assert!(passed.recv().await.is_none());
         sender.closed().await;
+    }
+    #[tokio::test]
+    async fn a_stream_ends_when_the_server_stops() {
+        let (_sender, messages) = mpsc::channel(1);
+        let (stop, stopping) = watch::channel(false);
+        let mut passed = guarded(messages, CHECK_STREAMS, stopping, || async { Ok(()) });
+        stop.send(true).unwrap();
+        let end = passed.recv().await.unwrap().err().map(|status| status.code);
+        assert_eq!(end, Some(Code::Unavailable));
+        assert!(passed.recv().await.is_none());
     }
 }

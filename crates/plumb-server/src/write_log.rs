@@ -6,7 +6,7 @@ use plumb_api::{Code, Status};
 use plumb_core::text::without_logins;
 use tracing::info;
 
-use crate::audit::Written;
+use crate::audit::{Circumstances, Written};
 use crate::call::{Answer, Call};
 use crate::handlers::Handler;
 
@@ -44,8 +44,13 @@ impl<'h> WriteLog<'h> {
     /// Notes how the call ended.
     pub(crate) fn ended(mut self, result: &Result<Answer, Status>) {
         self.outcome = Some(Outcome::of(result.as_ref().err()));
-        if let Ok(answer) = result {
-            record(self.handler, &self.call, answer);
+        match result {
+            Ok(answer) => record(self.handler, &self.call, Some(answer)),
+            // One about an Application that the caller may not see would tell that it exists.
+            Err(status) if status.code == Code::PermissionDenied && self.call.app.is_some() => {
+                record(self.handler, &self.call, None);
+            }
+            Err(_) => {}
         }
     }
 }
@@ -55,12 +60,12 @@ impl Drop for WriteLog<'_> {
     fn drop(&mut self) {
         let call = &self.call;
         let object = object_of(call);
-        let (user, method) = (call.username(), self.handler.path);
+        let (user, method, forwarded) = (call.username(), self.handler.path, &call.forwarded);
         if let Some(Outcome { is_allowed, is_done }) = self.outcome {
-            info!(user, method, object, from = %call.peer, allowed = is_allowed, done = is_done,
+            info!(user, method, object, from = %call.peer, forwarded, allowed = is_allowed, done = is_done,
                   "write through the API");
         } else {
-            info!(user, method, object, from = %call.peer, "write through the API: the client left");
+            info!(user, method, object, from = %call.peer, forwarded, "write through the API: the client left");
         }
     }
 }
@@ -82,21 +87,23 @@ fn object_of(call: &Call) -> String {
     object.chars().filter(|letter| !letter.is_control()).take(200).collect()
 }
 
-/// One event for every write that was carried out.
-fn record(handler: &Handler, call: &Call, answer: &Answer) {
+/// One event for every write that was carried out, or that the caller may not do to an Application that it sees.
+fn record(handler: &Handler, call: &Call, answer: Option<&Answer>) {
     let noted = call.written.lock().take();
     let written = match answer {
-        Answer::One(value) if value.pointer("/metadata/uid").is_some() => Some(value),
+        Some(Answer::One(value)) if value.pointer("/metadata/uid").is_some() => Some(value),
         _ => noted.as_ref().or_else(|| call.app.as_ref().map(|app| &app.value)),
     };
-    call.shared.audit.record(&Written {
+    let written = Written {
         method: handler.path,
         request: &call.request,
         object: written,
         user: call.username(),
         from: Some(call.peer),
         namespace: call.namespace(),
-    });
+    };
+    let circumstances = Circumstances { is_refused: answer.is_none(), forwarded: &call.forwarded };
+    call.shared.audit.record_with(&written, circumstances);
 }
 
 #[cfg(test)]

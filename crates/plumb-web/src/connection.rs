@@ -22,6 +22,9 @@ use crate::webhook::Webhooks;
 
 /// A client that does not send the head of its request within this time is disconnected.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same for clients of the API, where it is also how long a connection may be idle between two requests. Proxies keep
+/// connections for a minute: one that plumb closes first fails the request that is on its way.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 /// Longest duration of a connection without the API.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest time for the first bytes and for the TLS handshake.
@@ -61,7 +64,12 @@ pub(crate) async fn connection(serving: &Arc<Serving>, stream: TcpStream, peer: 
         }
         return;
     };
-    let Ok(Some(first)) = tokio::time::timeout(HELLO_TIMEOUT, first_bytes(&stream)).await else { return };
+    let first = tokio::select! {
+        first = tokio::time::timeout(HELLO_TIMEOUT, first_bytes(&stream)) => first,
+        // Browsers open connections before they need them.
+        () = stopped(serving) => return,
+    };
+    let Ok(Some(first)) = first else { return };
     match (api.transport(), first) {
         (Transport::Tls, First::Tls) => with_tls(serving, api, stream, peer).await,
         (Transport::Tls, First::Http1) => http1(serving, stream, Security::Missing, peer, true).await,
@@ -153,7 +161,7 @@ async fn http1(
     let service = service_fn(|request| answer(Arc::clone(serving), security, peer, request));
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(if keep_alive { IDLE_TIMEOUT } else { HEAD_TIMEOUT })
         .max_buf_size(BUFFER)
         // Probes and scrapes are rare; an idle connection would only hold a place.
         .keep_alive(keep_alive)

@@ -31,7 +31,8 @@ const MOST_OF_ONE_API: usize = 2048;
 const KEPT_OF_API: usize = 512;
 const KEPT: usize = 32;
 /// How long plumb waits for open connections when it stops.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+/// A call that renders takes some seconds.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pause after an error of accept, such as no file handles left, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Threads for what may take long: metrics, and bodies of webhooks.
@@ -182,6 +183,9 @@ async fn serve(
         }
     }
     drop(socket);
+    if let Some(api) = &serving.api {
+        api.stop();
+    }
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, all).await;
 }

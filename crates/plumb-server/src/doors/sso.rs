@@ -1,7 +1,10 @@
 //! `/auth/login` and `/auth/callback`: the login of a browser at the identity provider.
 
+use std::net::IpAddr;
+
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use plumb_api::query_pairs;
+use plumb_core::text::one_line;
 use tracing::info;
 
 use super::cookie::CookieRules;
@@ -17,18 +20,21 @@ fn value_of(query: &str, name: &str) -> String {
 }
 
 /// Nothing of the request is part of the answer: it would be shown on this server's page.
-fn refused(why: &str) -> Response<AnswerBody> {
-    info!(reason = why, "login with single sign-on failed");
+fn refused(why: &str, from: IpAddr) -> Response<AnswerBody> {
+    info!(reason = why, %from, "login with single sign-on failed");
     text(StatusCode::BAD_REQUEST, "the login failed; the log of the server has the reason")
 }
 
-fn to(redirect: &Redirect, rules: &CookieRules) -> Response<AnswerBody> {
-    let Ok(place) = HeaderValue::from_str(&redirect.to) else { return refused("the address is not valid") };
+fn to(redirect: &Redirect, rules: &CookieRules, from: IpAddr) -> Response<AnswerBody> {
+    let Ok(place) = HeaderValue::from_str(&redirect.to) else {
+        return refused("the address is not valid", from);
+    };
     let mut answer = Response::new(AnswerBody::default());
     *answer.status_mut() = StatusCode::SEE_OTHER;
     let headers = answer.headers_mut();
     headers.insert(header::LOCATION, place);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let rules = &CookieRules { secure: rules.secure || redirect.is_secure, ..rules.clone() };
     let state = if redirect.state.is_empty() {
         rules.clear(STATE)
     } else {
@@ -41,13 +47,13 @@ fn to(redirect: &Redirect, rules: &CookieRules) -> Response<AnswerBody> {
 }
 
 /// Sends the browser to the provider.
-pub(crate) async fn begin(sso: &Sso, query: &str, rules: &CookieRules) -> Response<AnswerBody> {
+pub(crate) async fn begin(sso: &Sso, query: &str, rules: &CookieRules, from: IpAddr) -> Response<AnswerBody> {
     if sso.config().is_none() {
         return text(StatusCode::NOT_FOUND, "Not Found");
     }
     match sso.begin(&value_of(query, "return_url"), jiff::Timestamp::now().as_second()).await {
-        Ok(redirect) => to(&redirect, rules),
-        Err(why) => refused(&why),
+        Ok(redirect) => to(&redirect, rules, from),
+        Err(why) => refused(&why, from),
     }
 }
 
@@ -57,19 +63,23 @@ pub(crate) async fn end(
     query: &str,
     headers: &HeaderMap,
     rules: &CookieRules,
+    from: IpAddr,
 ) -> Response<AnswerBody> {
     if sso.config().is_none() {
         return text(StatusCode::NOT_FOUND, "Not Found");
     }
     if !value_of(query, "error").is_empty() {
-        return refused("the identity provider refused it");
+        return refused("the identity provider refused it", from);
     }
     let values = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let cookie = pairs.find(|(name, _)| *name == STATE).map(|(_, value)| value).unwrap_or_default();
     let (state, code) = (value_of(query, "state"), value_of(query, "code"));
     match sso.end(&state, &code, cookie, jiff::Timestamp::now().as_second()).await {
-        Ok(redirect) => to(&redirect, rules),
-        Err(why) => refused(&why),
+        Ok(redirect) => {
+            info!(user = one_line(&redirect.user).as_ref(), %from, succeeded = true, "login with single sign-on");
+            to(&redirect, rules, from)
+        }
+        Err(why) => refused(&why, from),
     }
 }

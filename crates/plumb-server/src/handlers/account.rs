@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use plumb_api::{Code, Status};
+use plumb_core::object::Manifest;
 use plumb_core::rbac::Caller;
 use serde_json::{Value, json};
 
-use crate::accounts::{Account, ApiToken, tokens_text};
+use crate::accounts::{self, Account, ApiToken, tokens_text};
 use crate::backend::Known;
 use crate::call::{Answer, Call};
 use crate::random;
-use crate::session::{hash, matches};
-use crate::state::SECRET;
+use crate::session::hash;
+use crate::state::{SECRET, secret_texts};
 
 /// What `can-i` knows.
 const RESOURCES: [&str; 12] = [
@@ -32,6 +33,11 @@ const ACTIONS: [&str; 9] =
     ["get", "create", "update", "delete", "sync", "rollback", "override", "action", "invoke"];
 /// A caller of an identity provider may change a password only so long after the login.
 const FRESH_LOGIN: i64 = 300;
+/// How often a change of tokens is tried again after another writer was faster.
+const ATTEMPTS: usize = 5;
+
+/// Callers of this replica change tokens one after the other: many at once would run out of attempts.
+static CHANGING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// May the caller do it?
 pub(super) async fn can_i(call: Arc<Call>) -> Result<Answer, Status> {
@@ -85,33 +91,41 @@ fn require_update(call: &Call, name: &str) -> Result<(), Status> {
 
 fn find(call: &Call, name: &str) -> Result<Account, Status> {
     let accounts = call.shared.state.accounts();
-    accounts.get(name).cloned().ok_or_else(|| Status::not_found(format!("account '{name}' does not exist")))
+    accounts.get(name).cloned().ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Status {
+    Status::not_found(format!("account '{name}' does not exist"))
 }
 
 pub(super) async fn create_token(call: Arc<Call>) -> Result<Answer, Status> {
     let name = call.text("name");
     require_update(&call, name)?;
-    let account = find(&call, name)?;
-    if !account.can_have_tokens {
-        return Err(Status::new(Code::Unknown, format!("account '{name}' does not have apiKey capability")));
-    }
     let id = match call.text("id") {
         "" => random::uuid()?,
         id => id.to_owned(),
     };
-    if account.tokens.iter().any(|token| token.id == id) {
-        return Err(Status::new(
-            Code::Unknown,
-            format!("failed to update account with new token: account already has token with id '{id}'"),
-        ));
-    }
     let now = jiff::Timestamp::now().as_second();
     let seconds = call.number("expiresIn").unwrap_or_default().max(0);
     let expires_at = if seconds > 0 { now.saturating_add(seconds) } else { 0 };
-    let mut tokens = account.tokens;
-    tokens.push(ApiToken { id: id.clone(), issued_at: now, expires_at });
-    write_secret(&call, json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)}))
-        .await?;
+    change_tokens(&call, name, |account| {
+        if !account.can_have_tokens {
+            return Err(Status::new(
+                Code::Unknown,
+                format!("account '{name}' does not have apiKey capability"),
+            ));
+        }
+        let mut tokens = account.tokens;
+        if tokens.iter().any(|token| token.id == id) {
+            return Err(Status::new(
+                Code::Unknown,
+                format!("failed to update account with new token: account already has token with id '{id}'"),
+            ));
+        }
+        tokens.push(ApiToken { id: id.clone(), issued_at: now, expires_at });
+        Ok(tokens)
+    })
+    .await?;
     let token = call.shared.sessions.issue(&format!("{name}:apiKey"), &id, now, seconds)?;
     Ok(Answer::One(json!({"token": token})))
 }
@@ -119,15 +133,39 @@ pub(super) async fn create_token(call: Arc<Call>) -> Result<Answer, Status> {
 pub(super) async fn delete_token(call: Arc<Call>) -> Result<Answer, Status> {
     let (name, id) = (call.text("name"), call.text("id"));
     require_update(&call, name)?;
-    let mut tokens = find(&call, name)?.tokens;
-    let before = tokens.len();
-    tokens.retain(|token| token.id != id);
-    if tokens.len() == before {
-        return Err(Status::not_found(format!("token with id '{id}' does not exist")));
-    }
-    write_secret(&call, json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)}))
-        .await?;
+    change_tokens(&call, name, |account| {
+        let mut tokens = account.tokens;
+        let before = tokens.len();
+        tokens.retain(|token| token.id != id);
+        if tokens.len() == before {
+            return Err(Status::not_found(format!("token with id '{id}' does not exist")));
+        }
+        Ok(tokens)
+    })
+    .await?;
     Ok(Answer::One(json!({})))
+}
+
+/// Changes the tokens of an account as they are stored now; again if another writer was faster. The watch may be behind, and a
+/// change of an older list would undo that of another caller.
+async fn change_tokens(
+    call: &Call,
+    name: &str,
+    change: impl Fn(Account) -> Result<Vec<ApiToken>, Status>,
+) -> Result<(), Status> {
+    let _turn = CHANGING.lock().await;
+    for _ in 0..ATTEMPTS {
+        let stored = call.shared.backend.get(Known::Secret, call.namespace(), SECRET).await?;
+        let mut known = accounts::read(&call.shared.state.config(), &secret_texts(stored.as_ref()));
+        let tokens = change(known.remove(name).ok_or_else(|| missing(name))?)?;
+        let values = json!({format!("{}.tokens", Account::secret_prefix(name)): tokens_text(&tokens)});
+        let version = stored.as_ref().and_then(Manifest::resource_version);
+        match write_secret(call, values, version).await {
+            Err(status) if status.code == Code::Aborted => {}
+            written => return written,
+        }
+    }
+    Err(Status::new(Code::Aborted, "argocd-secret keeps changing; try again"))
 }
 
 pub(super) async fn update_password(call: Arc<Call>) -> Result<Answer, Status> {
@@ -143,9 +181,8 @@ pub(super) async fn update_password(call: Arc<Call>) -> Result<Answer, Status> {
     require_update(&call, &name)?;
     let now = jiff::Timestamp::now().as_second();
     if identity.is_local() {
-        let own = find(&call, &identity.username)?;
-        let hash = Some(own.password_hash).filter(|hash| !hash.is_empty());
-        if !matches(call.text("currentPassword"), hash).await {
+        let current = call.text("currentPassword");
+        if !call.shared.sessions.is_password_of(&identity.username, current).await? {
             return Err(Status::invalid("current password does not match"));
         }
     } else if identity.claim("iat").and_then(Value::as_i64).is_none_or(|at| now - at > FRESH_LOGIN) {
@@ -167,7 +204,7 @@ pub(super) async fn update_password(call: Arc<Call>) -> Result<Answer, Status> {
     let time = jiff::Timestamp::from_second(now).unwrap_or_default().to_string();
     let values =
         json!({format!("{prefix}.password"): hash(new).await?, format!("{prefix}.passwordMtime"): time});
-    write_secret(&call, values).await?;
+    write_secret(&call, values, None).await?;
     Ok(Answer::One(json!({})))
 }
 
@@ -178,8 +215,12 @@ pub(super) fn password_pattern(setting: &str) -> String {
     if setting.is_empty() { DEFAULT_PATTERN.to_owned() } else { setting.to_owned() }
 }
 
-async fn write_secret(call: &Call, values: Value) -> Result<(), Status> {
-    let patch = json!({"stringData": values});
+/// Writes values of `argocd-secret`; with a version only if it is still the stored one.
+async fn write_secret(call: &Call, values: Value, version: Option<&str>) -> Result<(), Status> {
+    let mut patch = json!({"stringData": values});
+    if let Some(version) = version {
+        patch["metadata"]["resourceVersion"] = json!(version);
+    }
     let written = call.shared.backend.patch(Known::Secret, call.namespace(), SECRET, patch).await;
     // The error of a Secret may quote its values.
     let written = written.map_err(|status| Status::new(status.code, "cannot change argocd-secret"))?;

@@ -154,30 +154,51 @@ fn add_info(call: &Call, found: &mut [Found]) {
 pub(super) async fn list(call: Arc<Call>) -> Result<Answer, Status> {
     let (server, name) = (call.text("server").to_owned(), call.text("name").to_owned());
     let found = all(&call).await?;
+    let id = ClusterId::of(&call);
     let seen = found.into_iter().filter(|cluster| {
         (server.is_empty() || cluster.server == server)
             && (name.is_empty() || cluster.name == name)
+            && (id.value.is_empty() || id.is_of(cluster))
             && call.allows("clusters", "get", &cluster.object())
     });
     let items: Vec<Value> = seen.map(|cluster| cluster.shown).collect();
     Ok(Answer::One(json!({"metadata": {}, "items": items})))
 }
 
+/// How a request names a cluster: `id.type` and `id.value`.
+struct ClusterId<'c> {
+    kind: &'c str,
+    /// Empty if the request has none.
+    value: &'c str,
+}
+
+impl<'c> ClusterId<'c> {
+    fn of(call: &'c Call) -> Self {
+        let text = |path: &str| call.request.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        Self { kind: text("/id/type"), value: text("/id/value") }
+    }
+
+    fn is_of(&self, cluster: &Found) -> bool {
+        let unescaped = || query_pairs(&format!("v={}", self.value)).next().map(|(_, value)| value);
+        match self.kind {
+            "name" => cluster.name == self.value,
+            "name_escaped" => unescaped().is_some_and(|value| cluster.name == value),
+            _ => cluster.server == self.value.trim_end_matches('/'),
+        }
+    }
+}
+
 /// The clusters that the request means. A cluster that does not exist and one that the caller may not use look the same.
 async fn asked(call: &Call, action: &str) -> Result<Vec<Found>, Status> {
-    let text = |path: &str| call.request.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let (kind, value) = (text("/id/type"), text("/id/value"));
     let (server, name) = (call.text("server"), call.text("name"));
-    let unescaped = |text: &str| query_pairs(&format!("v={text}")).next().map(|(_, value)| value);
+    let id = ClusterId::of(call);
     let found: Vec<Found> = all(call)
         .await?
         .into_iter()
-        .filter(|cluster| match (kind, value) {
-            (_, "") if !server.is_empty() => cluster.server == server.trim_end_matches('/'),
-            (_, "") => !name.is_empty() && cluster.name == name,
-            ("name", value) => cluster.name == value,
-            ("name_escaped", value) => unescaped(value).is_some_and(|value| cluster.name == value),
-            (_, value) => cluster.server == value.trim_end_matches('/'),
+        .filter(|cluster| match id.value {
+            "" if !server.is_empty() => cluster.server == server.trim_end_matches('/'),
+            "" => !name.is_empty() && cluster.name == name,
+            _ => id.is_of(cluster),
         })
         .collect();
     if found.is_empty() {
@@ -448,6 +469,27 @@ mod tests {
     }
 
     #[test]
+    fn a_cluster_has_three_ids() {
+        let found = Found {
+            shown: json!({}),
+            server: "https://far".to_owned(),
+            name: "far away".to_owned(),
+            project: None,
+            secret: None,
+        };
+        for (kind, value, expected) in [
+            ("", "https://far/", true),
+            ("server", "https://far", true),
+            ("server", "far away", false),
+            ("name", "far away", true),
+            ("name", "https://far", false),
+            ("name_escaped", "far%20away", true),
+        ] {
+            assert_eq!(ClusterId { kind, value }.is_of(&found), expected, "{kind} {value}");
+        }
+    }
+
+    #[test]
     fn the_host_is_part_of_a_name() {
         for (server, host) in [
             ("https://A.example.com:6443/x", "a.example.com"),
@@ -470,7 +512,7 @@ mod tests {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "c"}, "stringData": {
             "name": "c", "server": "https://c", "config": config.to_string()}});
         let (data, _) =
-            plumb_crd::settings::SecretData::read(&super::super::mask::as_stored(secret)).unwrap();
+            plumb_crd::settings::SecretData::read(&plumb_core::secrets::as_stored(secret)).unwrap();
         let shown = shown(&ClusterSecret::read(&data).unwrap(), Some(2));
         assert!(!shown.to_string().contains("s3cr3t"), "{shown}");
         assert_eq!((&shown["shard"], &shown["config"]["disableCompression"]), (&json!(2), &json!(true)));

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plumb_api::Status;
-use plumb_core::yaml::{Limits, parse_documents};
 use plumb_crd::settings::{ConfigData, Customization, Impersonation, Settings, StatusScope};
 use serde_json::{Map, Value, json};
 
 use crate::call::{Answer, Call};
 use crate::session::Identity;
+use crate::state::yaml_texts;
 
 /// The settings that clients need. Without a login only the reduced set of Argo CD.
 pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
@@ -21,7 +21,7 @@ pub(super) async fn get(call: Arc<Call>) -> Result<Answer, Status> {
     let any_login = state.accounts().values().any(|account| account.is_enabled && account.can_login);
     let mut settings = json!({
         "url": text("url"),
-        "additionalUrls": list(text("additionalUrls")),
+        "additionalUrls": yaml_texts(text("additionalUrls")),
         "appLabelKey": or("application.instanceLabelKey", "app.kubernetes.io/instance"),
         "trackingMethod": or("application.resourceTrackingMethod", "annotation"),
         "installationID": text("installationID"),
@@ -76,14 +76,6 @@ fn claims(written: &Value) -> Value {
     };
     let all = written.as_object().into_iter().flatten();
     Value::Object(all.map(|(name, written)| (name.clone(), claim(written))).collect())
-}
-
-/// The texts of a YAML list.
-fn list(text: &str) -> Vec<String> {
-    let documents = parse_documents(text, &Limits::default()).unwrap_or_default();
-    let value = documents.into_iter().next().map(|document| document.value).unwrap_or_default();
-    let items = value.as_array().into_iter().flatten();
-    items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
 }
 
 /// The settings whose keys begin with one of these, by the rest of the key.
@@ -169,9 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_names_are_read_from_the_settings() {
-        assert_eq!(list("- https://a\n- https://b"), ["https://a", "https://b"]);
-        assert_eq!(list("{"), Vec::<String>::new());
+    fn names_are_read_from_the_settings() {
         let config =
             config(&[("kustomize.path.v5", "/a"), ("kustomize.version.v4", "/b"), ("kustomize.x", "c")]);
         let names: Vec<&str> =

@@ -243,6 +243,7 @@ mod tests {
         assert_eq!(check(None, None), Err(Code::InvalidArgument));
     }
 
+    /// Values of Secrets are never shown, also not as predicted ones (CVE-2026-45737).
     #[test]
     fn a_value_that_was_shown_as_different_stays_different() {
         let secret = |kind: &str, value: &str| {

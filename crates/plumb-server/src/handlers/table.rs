@@ -21,6 +21,8 @@ pub(crate) enum Access {
     Login,
     /// This action on the Application that the request names. Whoever lacks it learns nothing about the Application.
     App(fn(&Value) -> String),
+    /// To see the Application that the request names, and then this action on it: the answer shows it.
+    AppThen(&'static str),
     /// This action on the thing that the request names.
     On(&'static str, &'static str, fn(&Value) -> String),
     /// A login; the handler shows only what the caller may get.
@@ -35,7 +37,7 @@ impl Access {
     pub(crate) fn was_asked(&self, asked: &[String]) -> bool {
         match self {
             Self::Asks(resource) => asked.iter().any(|asked| asked == resource),
-            Self::Open | Self::Login | Self::App(_) | Self::On(..) | Self::Shows => true,
+            Self::Open | Self::Login | Self::App(_) | Self::AppThen(_) | Self::On(..) | Self::Shows => true,
         }
     }
 }
@@ -148,9 +150,9 @@ static HANDLERS: &[Handler] = handlers! {
         "Create" writes Access::Asks("applications") => app_write::create;
         "Update" writes Access::Asks("applications") => app_write::update;
         "UpdateSpec" writes Access::App(update) => app_write::update_spec;
-        "Patch" writes Access::App(update) => app_write::patch;
-        "Delete" writes Access::App(|_| "delete".to_owned()) => app_write::delete;
-        "Sync" writes Access::App(sync) => operation::sync;
+        "Patch" writes Access::AppThen("update") => app_write::patch;
+        "Delete" writes Access::AppThen("delete") => app_write::delete;
+        "Sync" writes Access::AppThen("sync") => operation::sync;
         "Rollback" writes Access::App(rollback) => operation::rollback;
         "TerminateOperation" writes Access::App(sync) => operation::terminate;
         "ResourceTree" reads Access::App(get) => tree::tree;

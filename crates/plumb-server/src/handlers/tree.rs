@@ -1,6 +1,7 @@
 //! The objects of an Application and all objects below them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use plumb_api::Status;
 use plumb_engine::{AppTree, TreeNode};
@@ -72,7 +73,11 @@ fn node(shown: &TreeNode) -> Value {
     value
 }
 
-/// The tree now, and again after each change of the Application. The right is checked again each time.
+/// How often the tree is compared with what was sent last: objects of controllers, such as pods, come and go without a change
+/// of the Application.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// The tree now, and again after each change of the Application or of an object in the tree. The right is checked again each time.
 pub(super) async fn watch(call: Arc<Call>) -> Result<Answer, Status> {
     let away = || Status::unavailable("this replica does not lead yet; try again");
     let mut changes = call.shared.feed.subscribe().ok_or_else(away)?;
@@ -81,16 +86,19 @@ pub(super) async fn watch(call: Arc<Call>) -> Result<Answer, Status> {
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {
         let mut last = first.clone();
+        let mut looks = tokio::time::interval(LOOK_AGAIN);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         if !send(&sender, Arc::new(Item::new(first))).await {
             return;
         }
         loop {
             let event = tokio::select! {
-                event = changes.recv() => event,
+                event = changes.recv() => Some(event),
+                _ = looks.tick() => None,
                 () = sender.closed() => return,
             };
             match event {
-                Ok(event) => {
+                Some(Ok(event)) => {
                     let text = |path: &str| event.application().pointer(path).and_then(Value::as_str);
                     if text("/metadata/name") != Some(&app.name)
                         || text("/metadata/namespace") != Some(&app.namespace)
@@ -98,8 +106,8 @@ pub(super) async fn watch(call: Arc<Call>) -> Result<Answer, Status> {
                         continue;
                     }
                 }
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
+                None | Some(Err(RecvError::Lagged(_))) => {}
+                Some(Err(RecvError::Closed)) => return,
             }
             let current = call.find_app("get").and_then(|app| shown(&call, &app));
             match current {

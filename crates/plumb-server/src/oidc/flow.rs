@@ -20,10 +20,14 @@ const MOST_USERS: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct Redirect {
     pub(crate) to: String,
+    /// True if the browser reaches this server over TLS.
+    pub(crate) is_secure: bool,
     /// The state of the login, for a cookie; empty after it ended.
     pub(crate) state: String,
     /// The token, after a login.
     pub(crate) token: Option<String>,
+    /// As permissions name the user who has logged in; empty before.
+    pub(crate) user: String,
 }
 
 /// Logins of browsers, and the groups that the provider told on request.
@@ -50,6 +54,11 @@ fn base_of<'b>(bases: &'b [String], url: &str) -> Option<&'b str> {
             && below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     bases.iter().find(is_below).map(String::as_str)
+}
+
+/// A proxy in front of the server may have the certificate.
+fn is_secure(base: &str) -> bool {
+    base.starts_with("https://")
 }
 
 fn callback(base: &str) -> String {
@@ -97,7 +106,7 @@ pub(super) async fn begin(
     let to = format!("{place}{separator}{}", form(&fields));
     let login = LoginState { state, nonce, verifier, return_url, until: now + LOGIN_WITHIN };
     let state = login.seal(signing_key).ok_or("the login cannot be kept")?;
-    Ok(Redirect { to, state, token: None })
+    Ok(Redirect { to, is_secure: is_secure(base), state, token: None, user: String::new() })
 }
 
 impl Flow {
@@ -125,7 +134,9 @@ impl Flow {
             let until = claims.get("exp").and_then(Value::as_i64).unwrap_or_default();
             self.keep(subject, groups, until, now);
         }
-        Ok(Redirect { to: login.return_url, state: String::new(), token: Some(token) })
+        let user = claims.get("sub").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (is_secure, state) = (is_secure(base), String::new());
+        Ok(Redirect { to: login.return_url, is_secure, state, token: Some(token), user })
     }
 
     fn keep(&self, subject: &str, groups: Vec<String>, until: i64, now: i64) {
@@ -192,6 +203,14 @@ mod tests {
         ] {
             assert!(base_of(&bases, wrong).is_none(), "{wrong}");
         }
+    }
+
+    /// State, nonce and verifier of a login are of the system's randomness, with 256 bits each (CVE-2022-31034).
+    #[test]
+    fn nobody_guesses_a_login() {
+        let drawn: std::collections::BTreeSet<String> = (0..100).filter_map(|_| secret()).collect();
+        assert_eq!(drawn.len(), 100);
+        assert!(drawn.iter().all(|text| text.len() == 43), "{drawn:?}");
     }
 
     #[test]

@@ -300,4 +300,55 @@ mod tests {
         let found = tokio::time::timeout(Duration::from_secs(5), provider.offer(false)).await;
         assert!(found.is_ok_and(|offer| offer.is_ok()));
     }
+    /// A provider with a certificate that it signed itself; the address, and the certificate in PEM.
+    async fn with_own_certificate() -> (String, String) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let issuer = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let offer = serde_json::json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys"), "keys": [],
+            "authorization_endpoint": format!("{issuer}/auth"), "token_endpoint": format!("{issuer}/token")});
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Ok(stream) = acceptor.accept(stream).await else { continue };
+                let body = offer.to_string();
+                let service = hyper::service::service_fn(move |_| {
+                    let answer =
+                        http::Response::new(http_body_util::Full::new(bytes::Bytes::from(body.clone())));
+                    async { Ok::<_, std::convert::Infallible>(answer) }
+                });
+                let io = hyper_util::rt::TokioIo::new(stream);
+                let _ = hyper::server::conn::http1::Builder::new().serve_connection(io, service).await;
+            }
+        });
+        (issuer, made.cert.pem())
+    }
+
+    /// The certificate of the provider is verified; `rootCA` adds one, and only the setting of its own turns that off
+    /// (CVE-2022-31105).
+    #[tokio::test]
+    async fn the_certificate_of_the_provider_is_verified() {
+        let (issuer, certificate) = with_own_certificate().await;
+        let begins = async |more: &str, insecure: bool| {
+            let written = format!("name: x\nissuer: {issuer}\nclientID: plumb\n{more}");
+            let mut settings = BTreeMap::from([("oidc.config".to_owned(), written)]);
+            if insecure {
+                settings.insert("oidc.tls.insecure.skip.verify".to_owned(), "true".to_owned());
+            }
+            let config = OidcConfig::read(&settings, &BTreeMap::new()).unwrap().unwrap();
+            Provider::new(config).unwrap().authorization().await
+        };
+        let root = certificate.lines().fold("rootCA: |\n".to_owned(), |all, line| all + "  " + line + "\n");
+        assert!(begins("", false).await.is_err(), "an unknown certificate");
+        assert_eq!(begins(&root, false).await, Ok(format!("{issuer}/auth")));
+        assert_eq!(begins("", true).await, Ok(format!("{issuer}/auth")));
+    }
 }

@@ -59,21 +59,11 @@ impl Sso {
         Ok(claims)
     }
 
-    /// The addresses of this server.
-    fn bases(&self) -> Vec<String> {
-        let config = self.0.state.config();
-        let more = config.get("additionalUrls").cloned().unwrap_or_default();
-        let more =
-            more.lines().map(|line| line.trim().trim_start_matches('-').trim().trim_matches('"').to_owned());
-        let first = config.get("url").cloned().unwrap_or_default();
-        std::iter::once(first).chain(more).filter(|url| !url.is_empty()).collect()
-    }
-
     /// Begins the login of a browser.
     pub(crate) async fn begin(&self, return_url: &str, now: i64) -> Result<Redirect, String> {
         let key = self.0.state.signing_key().ok_or("the server has no key yet")?;
         let provider = self.provider()?;
-        begin(&provider, &self.bases(), return_url, &key, now).await
+        begin(&provider, &self.0.state.addresses(), return_url, &key, now).await
     }
 
     /// Ends the login of a browser.
@@ -86,6 +76,6 @@ impl Sso {
     ) -> Result<Redirect, String> {
         let key = self.0.state.signing_key().ok_or("the server has no key yet")?;
         let provider = self.provider()?;
-        self.0.flow.end(&provider, &self.bases(), (state, code), cookie, (&key, now)).await
+        self.0.flow.end(&provider, &self.0.state.addresses(), (state, code), cookie, (&key, now)).await
     }
 }

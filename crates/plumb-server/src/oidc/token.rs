@@ -241,6 +241,7 @@ mod tests {
         verify(&set(), &token(head, change), &expected).err()
     }
 
+    /// The audience is always checked (CVE-2023-22482).
     #[test]
     fn only_tokens_for_us_and_now_are_accepted() {
         let head = json!({"alg": "EdDSA", "kid": "one"});

@@ -1,15 +1,20 @@
-//! What a new installation needs before somebody can log in: the key that signs tokens, and admin's first password.
+//! What a new installation needs before somebody can log in: the key that signs tokens, admin's first password, and a
+//! certificate.
+
+use std::time::Duration;
 
 use plumb_api::{Code, Status};
 use plumb_core::object::Manifest;
 use plumb_crd::settings::SecretData;
 use serde_json::{Map, Value, json};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::login::hash;
 use crate::backend::{Backend, Known};
 use crate::random;
-use crate::state::SECRET;
+use crate::self_signed::self_signed;
+use crate::state::{SECRET, TLS_SECRET};
+use crate::transport::Transport;
 use base64::Engine as _;
 
 /// Holds admin's first password until somebody deletes it.
@@ -20,12 +25,21 @@ const PASSWORD: usize = 16;
 /// How often it is tried again after another replica was faster.
 const ATTEMPTS: usize = 5;
 
+/// When admin's first password is written again after a failure, first and at the latest.
+const KEEP_AGAIN: Duration = Duration::from_secs(1);
+const KEEP_LATEST: Duration = Duration::from_mins(1);
+
 /// Creates what is missing in `argocd-secret`. Values that exist are never changed.
-pub(crate) async fn prepare(backend: &Backend, namespace: &str) -> Result<(), Status> {
+pub(crate) async fn prepare(backend: &Backend, namespace: &str, transport: Transport) -> Result<(), Status> {
+    let needs_certificate =
+        transport == Transport::Tls && backend.get(Known::Secret, namespace, TLS_SECRET).await?.is_none();
     for _ in 0..ATTEMPTS {
         let found = backend.get(Known::Secret, namespace, SECRET).await?;
         let config = backend.get(Known::ConfigMap, namespace, "argocd-cm").await?;
-        let missing = missing(found.as_ref(), config.as_ref()).await?;
+        let mut missing = missing(found.as_ref(), config.as_ref()).await?;
+        if needs_certificate {
+            missing.add_certificate(found.as_ref(), namespace)?;
+        }
         if missing.values.is_empty() {
             return Ok(());
         }
@@ -46,7 +60,7 @@ pub(crate) async fn prepare(backend: &Backend, namespace: &str) -> Result<(), St
         match written {
             Ok(_) => {
                 if let Some(password) = missing.password {
-                    keep_initial(backend, namespace, &password).await?;
+                    keep_until_done(backend, namespace, &password).await;
                 }
                 info!(values = missing.names.join(", "), "created values in argocd-secret");
                 return Ok(());
@@ -63,6 +77,21 @@ struct Missing {
     values: Map<String, Value>,
     names: Vec<&'static str>,
     password: Option<String>,
+}
+
+impl Missing {
+    /// A certificate that changed with every start, and differed between replicas, could not be trusted by clients.
+    fn add_certificate(&mut self, secret: Option<&Manifest>, namespace: &str) -> Result<(), Status> {
+        let data = secret.and_then(|secret| secret.value().get("data"));
+        if data.is_some_and(|data| data.get("tls.crt").is_some() || data.get("tls.key").is_some()) {
+            return Ok(());
+        }
+        let made = self_signed(namespace).map_err(|why| Status::new(Code::Internal, why))?;
+        self.values.insert("tls.crt".to_owned(), json!(made.certificate));
+        self.values.insert("tls.key".to_owned(), json!(made.key));
+        self.names.push("tls.crt");
+        Ok(())
+    }
 }
 
 async fn missing(secret: Option<&Manifest>, config: Option<&Manifest>) -> Result<Missing, Status> {
@@ -91,6 +120,17 @@ async fn missing(secret: Option<&Manifest>, config: Option<&Manifest>) -> Result
     Ok(missing)
 }
 
+/// The hash is stored by now, so no later start would make a password again: this one must not be lost.
+async fn keep_until_done(backend: &Backend, namespace: &str, password: &str) {
+    let mut wait = KEEP_AGAIN;
+    while let Err(status) = keep_initial(backend, namespace, password).await {
+        // The error of a Secret may quote its values.
+        warn!(code = ?status.code, "cannot write {INITIAL}; trying again");
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(KEEP_LATEST);
+    }
+}
+
 async fn keep_initial(backend: &Backend, namespace: &str, password: &str) -> Result<(), Status> {
     let object = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -104,5 +144,29 @@ async fn keep_initial(backend: &Backend, namespace: &str, password: &str) -> Res
             backend.patch(Known::Secret, namespace, INITIAL, patch).await.map(drop)
         }
         Err(status) => Err(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_made_once() {
+        let secret = |data: Value| {
+            let metadata = json!({"name": SECRET, "namespace": "argocd"});
+            Manifest::new(json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}))
+                .unwrap()
+        };
+        let check = |secret: Option<&Manifest>, expected: &[&str]| {
+            let mut missing = Missing { values: Map::new(), names: Vec::new(), password: None };
+            missing.add_certificate(secret, "argocd").unwrap();
+            assert_eq!(missing.values.keys().map(String::as_str).collect::<Vec<_>>(), expected);
+        };
+        check(None, &["tls.crt", "tls.key"]);
+        check(Some(&secret(json!({"admin.password": "eA=="}))), &["tls.crt", "tls.key"]);
+        check(Some(&secret(json!({"tls.crt": "eA==", "tls.key": "eA=="}))), &[]);
+        // Half a pair is of a user who has yet to write the other half.
+        check(Some(&secret(json!({"tls.key": "eA=="}))), &[]);
     }
 }

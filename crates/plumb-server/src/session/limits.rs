@@ -127,6 +127,7 @@ mod tests {
         assert!(!data.contains_key(&admin), "old entries are removed");
     }
 
+    /// Counted by name; other names cannot flush it (CVE-2020-8827, CVE-2024-21652, CVE-2024-21662).
     #[test]
     fn many_names_do_not_unlock_one() {
         let mut data = BTreeMap::new();

@@ -56,6 +56,9 @@ impl Sessions {
             return Err(Status::new(Code::ResourceExhausted, message));
         }
         let result = self.try_login(user, password).await;
+        // A name that no account has may be a password in the wrong field.
+        let known = if self.state.accounts().contains_key(user) { user } else { "(unknown)" };
+        info!(user = known, %from, succeeded = result.is_ok(), "login");
         let [jitter] = random::bytes::<1>()?;
         let wait = until_multiple(started.elapsed(), AT_LEAST);
         tokio::time::sleep(wait + Duration::from_millis(u64::from(jitter))).await;
@@ -66,6 +69,27 @@ impl Sessions {
         let wrong = || Status::unauthenticated("Invalid username or password");
         let Ok(_place) = self.logins.try_acquire() else { return Err(wrong()) };
         let now = jiff::Timestamp::now().as_second();
+        let account = self.account_of(user, password, now).await?.ok_or_else(wrong)?;
+        if !account.is_enabled {
+            return Err(Status::unauthenticated(format!("Account {user} is disabled")));
+        }
+        if !account.can_login {
+            return Err(Status::unauthenticated(format!("Account {user} does not have login capability")));
+        }
+        self.session_token(&account, now)
+    }
+
+    /// Is this the password of a user who is logged in? Failures count as those of logins do: a stolen token must not try
+    /// passwords without limit.
+    pub(crate) async fn is_password_of(&self, user: &str, password: &str) -> Result<bool, Status> {
+        let busy = || Status::new(Code::ResourceExhausted, "too many passwords are checked now; try again");
+        let Ok(_place) = self.logins.try_acquire() else { return Err(busy()) };
+        let now = jiff::Timestamp::now().as_second();
+        Ok(self.account_of(user, password, now).await?.is_some())
+    }
+
+    /// The account with this name and password. A failure is counted, and a locked name has no right password.
+    async fn account_of(&self, user: &str, password: &str, now: i64) -> Result<Option<Account>, Status> {
         let key = limits::key(user);
         // Read now: another replica may have counted failures that the watch has not brought yet.
         let (data, _) = self.read_counters().await?;
@@ -78,25 +102,19 @@ impl Sessions {
         let hash = hash.filter(|hash| !hash.is_empty() && !is_locked);
         let is_right = matches(password, hash).await;
         if is_locked {
-            info!(user, "login refused: too many failures");
-            return Err(wrong());
+            info!(user, "password refused: too many failures");
+            return Ok(None);
         }
         // Names that do not exist are not counted: anybody can make up as many as fit into the object.
-        let Some(account) = account else { return Err(wrong()) };
+        let Some(account) = account else { return Ok(None) };
         if !is_right {
             self.change_counters(|data| Ok(limits::failed(data, &key, now))).await?;
-            return Err(wrong());
-        }
-        if !account.is_enabled {
-            return Err(Status::unauthenticated(format!("Account {user} is disabled")));
-        }
-        if !account.can_login {
-            return Err(Status::unauthenticated(format!("Account {user} does not have login capability")));
+            return Ok(None);
         }
         if data.contains_key(&key) {
             self.change_counters(|_| Ok(BTreeMap::from([(key.clone(), None)]))).await?;
         }
-        self.session_token(&account, now)
+        Ok(Some(account))
     }
 
     fn session_token(&self, account: &Account, now: i64) -> Result<String, Status> {
@@ -221,7 +239,7 @@ fn until_multiple(passed: Duration, step: Duration) -> Duration {
 }
 
 /// Compares a password with a hash, on a thread where it delays nobody. Without a hash it takes the same time.
-pub(crate) async fn matches(password: &str, hash: Option<String>) -> bool {
+async fn matches(password: &str, hash: Option<String>) -> bool {
     let (exists, hash) = (hash.is_some(), hash.unwrap_or_else(|| NOBODY.to_owned()));
     let password = password.to_owned();
     let _turn = HASHING.acquire().await;

@@ -7,4 +7,4 @@ mod login;
 
 pub(crate) use authenticate::{COOKIE, Identity, Sessions, cookie_token};
 pub(crate) use first_start::prepare;
-pub(crate) use login::{hash, matches};
+pub(crate) use login::hash;

@@ -114,6 +114,7 @@ fn changes_of_pull_requests_name_their_repository() {
     assert_eq!(told(Sender::AzureDevOps, "", azure), "AzureDevOps  p r");
 }
 
+/// Payloads end no process, whatever they hold (CVE-2024-40634, CVE-2025-59531, CVE-2025-59537, CVE-2025-59538).
 #[test]
 fn depth_costs_no_stack() {
     for (open, close) in [("[", "]"), ("{\"commits\":[", "]}"), ("{\"repository\":", "}")] {

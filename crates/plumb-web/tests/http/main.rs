@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what cannot be done fails the test")]
 
+mod api;
+
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -11,7 +13,7 @@ use plumb_engine::Handle;
 use plumb_web::{Listener, Server, Side};
 
 /// Long enough for a busy machine.
-const LIMIT: Duration = Duration::from_mins(1);
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 fn serve(sides: &[Side]) -> (Server, Vec<SocketAddr>) {
     let bind = |side: &Side| Listener::bind((Ipv4Addr::LOCALHOST, 0).into(), *side).unwrap();
@@ -20,7 +22,7 @@ fn serve(sides: &[Side]) -> (Server, Vec<SocketAddr>) {
     (Server::start(listeners, &Handle::default(), None).unwrap(), addresses)
 }
 
-fn connect(address: SocketAddr) -> TcpStream {
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
     stream
