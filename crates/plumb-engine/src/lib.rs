@@ -31,7 +31,7 @@ pub use config::options::{Options, RunsIn, WitnessPlace};
 pub use events::event::EventFilter;
 pub use inspect::{
     DryRuns, InspectError, InspectOptions, Inspector, Judged, Progress, RenderAt, RenderedApp, SurveyOptions,
-    Surveyed, survey,
+    Surveyed, method_in_use, survey,
 };
 pub use metrics::series::{Family, MetricKind, Sample};
 pub use plumb_appset::{Provider, RequestsOf, host};

@@ -35,6 +35,8 @@ pub struct DumpedApp<'facts> {
     pub live: &'facts LiveDump,
     /// The schemas of their kinds.
     pub schemas: &'facts SchemaSet,
+    /// How the control plane marks objects.
+    pub tracking: &'facts TrackingSettings,
     /// What the app ignores.
     pub rules: &'facts IgnoreRules,
     /// How it compares.
@@ -48,11 +50,10 @@ pub struct DumpedApp<'facts> {
 }
 
 /// The app whose tracking mark most of these objects have in the cluster.
-pub fn tracking_app(desired: &DesiredSet, live: &LiveDump) -> Option<String> {
+pub fn tracking_app(desired: &DesiredSet, live: &LiveDump, tracking: &TrackingSettings) -> Option<String> {
     let mut marks: BTreeMap<String, usize> = BTreeMap::new();
-    let settings = TrackingSettings::default();
     for object in desired.objects.keys().filter_map(|key| live.get(key)) {
-        if let Some(owner) = owner_of(object, &settings).filter(|owner| owner.means(object)) {
+        if let Some(owner) = owner_of(object, tracking).filter(|owner| owner.means(object)) {
             *marks.entry(owner.app).or_default() += 1;
         }
     }
@@ -89,8 +90,8 @@ impl DumpedApp<'_> {
     /// Does the app track an object that Git does not have?
     fn is_left_over(&self, key: &ObjectKey, live: &Manifest) -> bool {
         let Some(instance) = self.instance else { return false };
-        let settings = TrackingSettings::default();
-        !self.desired.objects.contains_key(key) && tracked_by(live, instance, &settings) == TrackedBy::Ours
+        !self.desired.objects.contains_key(key)
+            && tracked_by(live, instance, self.tracking) == TrackedBy::Ours
     }
 
     /// `None` if the judge does not come to an end.
@@ -165,7 +166,7 @@ impl DumpedApp<'_> {
 
     fn owner(&self, live: &Manifest) -> LiveOwner {
         let Some(instance) = self.instance else { return LiveOwner::ThisApp };
-        match tracked_by(live, instance, &TrackingSettings::default()) {
+        match tracked_by(live, instance, self.tracking) {
             TrackedBy::Ours | TrackedBy::AppliedCrd => LiveOwner::ThisApp,
             TrackedBy::Other { app } => LiveOwner::App(app),
             TrackedBy::Copied { .. } | TrackedBy::NoApp => LiveOwner::Nobody,

@@ -11,7 +11,7 @@ use crate::desired::{DesiredContext, DesiredSet, KindFilter, RenderedManifest, S
 use crate::ignore::IgnoreRules;
 use crate::object::ObjectKey;
 use crate::schema::SchemaSet;
-use crate::tracking::TrackingSettings;
+use crate::tracking::{TrackingMethod, TrackingSettings};
 use crate::yaml::{Limits, parse_documents};
 
 const CRD: &str = "
@@ -46,6 +46,10 @@ fn dump(text: &str) -> LiveDump {
 }
 
 fn desired(text: &str) -> DesiredSet {
+    desired_with(text, &TrackingSettings::default())
+}
+
+fn desired_with(text: &str, tracking: &TrackingSettings) -> DesiredSet {
     let documents = parse_documents(text, &Limits::default()).expect("YAML");
     let rendered =
         documents.into_iter().map(|document| RenderedManifest { value: document.value, origin: None });
@@ -56,7 +60,7 @@ fn desired(text: &str) -> DesiredSet {
             destination_namespace: Some("team"),
             destination_server: "",
             scopes: &Scopes::built_in(),
-            tracking: &TrackingSettings::default(),
+            tracking,
             filter: &KindFilter::default(),
         },
     )
@@ -74,9 +78,19 @@ fn check(git: &str, live: &str, expected: &Expect) {
 /// What other apps ask for, and what further ones rendered.
 type Others<'facts> = (&'facts [(&'facts str, &'facts DesiredSet)], &'facts [(String, BTreeSet<ObjectKey>)]);
 
-fn check_beside((others, recorded_of_others): Others<'_>, git: &str, live: &str, expected: &Expect) {
-    let (desired, live) = (desired(git), dump(live));
-    let instance = tracking_app(&desired, &live);
+fn check_beside(others: Others<'_>, git: &str, live: &str, expected: &Expect) {
+    check_with(&TrackingSettings::default(), others, git, live, expected);
+}
+
+fn check_with(
+    tracking: &TrackingSettings,
+    (others, recorded_of_others): Others<'_>,
+    git: &str,
+    live: &str,
+    expected: &Expect,
+) {
+    let (desired, live) = (desired_with(git, tracking), dump(live));
+    let instance = tracking_app(&desired, &live, tracking);
     let schemas = SchemaSet::default().with_crds(live.values());
     let app = DumpedApp {
         instance: instance.as_deref(),
@@ -85,6 +99,7 @@ fn check_beside((others, recorded_of_others): Others<'_>, git: &str, live: &str,
         recorded_of_others,
         live: &live,
         schemas: &schemas,
+        tracking,
         rules: &IgnoreRules::default(),
         options: CompareOptions::default(),
         recorded: None,
@@ -337,4 +352,44 @@ status:
         apps/ReplicaSet team/web-1: Progressing: 0 of 1 replicas are available
         Pod team/web-1-x: container main keeps crashing (CrashLoopBackOff): 1154 restarts since 2026-03-26T21:00:00Z, last exit code 1 (Error)"]].assert_eq(&lines.join("\n"));
     assert!(unhealthy(&LiveDump::new(), live.keys(), now()).is_empty());
+}
+
+/// The object of an app has the mark that its control plane writes, and no difference follows from it.
+#[test]
+fn objects_are_owned_as_the_settings_mark_them() {
+    const GIT: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: \"1\"}}";
+    let label = "labels: {app.kubernetes.io/instance: shop}";
+    let annotation = mark("/ConfigMap", "a");
+    let of_installation = annotation.replace("}", ", argocd.argoproj.io/installation-id: east}");
+    let checked = |method, installation: Option<&str>, marks: &str, expected: Expect| {
+        let tracking = TrackingSettings {
+            method,
+            installation_id: installation.map(str::to_owned),
+            ..TrackingSettings::default()
+        };
+        let live = format!(
+            "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, namespace: team, {marks}}}, data: {{x: \"1\"}}}}"
+        );
+        check_with(&tracking, (&[], &[]), GIT, &live, &expected);
+    };
+    checked(TrackingMethod::Label, None, label, expect![[""]]);
+    checked(TrackingMethod::Annotation, None, &annotation, expect![[""]]);
+    checked(TrackingMethod::AnnotationAndLabel, None, &format!("{label}, {annotation}"), expect![[""]]);
+    checked(TrackingMethod::Annotation, Some("east"), &of_installation, expect![[""]]);
+}
+
+/// An object without the mark of the app's control plane is not the app's.
+#[test]
+fn a_mark_of_another_installation_is_not_the_apps() {
+    let live = format!(
+        "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, namespace: team, {}}}}}",
+        mark("/ConfigMap", "a").replace("}", ", argocd.argoproj.io/installation-id: west}")
+    );
+    let (desired, live) = (desired("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), dump(&live));
+    let found = |installation: Option<&str>| {
+        let installation_id = installation.map(str::to_owned);
+        tracking_app(&desired, &live, &TrackingSettings { installation_id, ..TrackingSettings::default() })
+    };
+    assert_eq!([found(None), found(Some("east"))], [None, None]);
+    assert_eq!(found(Some("west")).as_deref(), Some("shop"));
 }

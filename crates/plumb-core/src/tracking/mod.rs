@@ -7,6 +7,7 @@
 
 mod tracked_by;
 mod adopt;
+mod by_marks;
 mod id;
 mod mark;
 mod provenance;
@@ -16,6 +17,7 @@ mod settings;
 mod tests;
 
 pub use adopt::{Adoption, adoption};
+pub use by_marks::{installation_by_marks, method_by_marks};
 pub use id::{NotATrackingId, TrackingId};
 pub use mark::{
     ADOPTED_ANNOTATION, INSTALLATION_ANNOTATION, LEGACY_LABEL, TRACKING_ANNOTATION, is_crd, mark,

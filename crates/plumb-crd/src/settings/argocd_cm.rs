@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plumb_core::app::IgnoreRule;
 use plumb_core::desired::KindRule;
 use plumb_core::object::GroupKind;
 use plumb_core::schema::SensitiveField;
@@ -14,6 +15,9 @@ use super::problem::SettingsProblem;
 use super::value::{AskedKeys, Reader, ValueForm, csv, non_zero};
 use crate::application_set::LabelSelector;
 use crate::wire::wire;
+
+/// The key of the tracking method. Where it is not set, the version of Argo CD decides.
+pub const TRACKING_METHOD: &str = "application.resourceTrackingMethod";
 
 /// The `data` of a `ConfigMap`.
 pub type ConfigData = BTreeMap<String, String>;
@@ -209,6 +213,19 @@ impl Settings {
         Self::read_noting(config, parameters, None)
     }
 
+    /// The system-wide ignore rules. If the settings say so, the rules of an aggregated role belong to its controller.
+    pub fn ignore_rules(&self) -> Vec<IgnoreRule> {
+        let aggregated = self.compare.ignore_aggregated_roles.then(|| IgnoreRule {
+            group: "rbac.authorization.k8s.io".to_owned(),
+            kind: "ClusterRole".to_owned(),
+            jq_path_expressions: vec!["select(.aggregationRule != null) | .rules".to_owned()],
+            ..IgnoreRule::default()
+        });
+        let mut rules = self.customizations.ignore_rules(self.compare.ignore_status);
+        rules.extend(aggregated);
+        rules
+    }
+
     /// The keys that are read, by object, with the form of their values. Keys that begin with a prefix are not among them.
     pub(crate) fn keys() -> impl Iterator<Item = (&'static str, String, ValueForm)> {
         let asked = AskedKeys::default();
@@ -320,7 +337,7 @@ fn tracking(reader: &mut Reader<'_>) -> TrackingSettings {
     let default = TrackingSettings::default();
     let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     TrackingSettings {
-        method: reader.parsed("application.resourceTrackingMethod", default.method),
+        method: reader.parsed(TRACKING_METHOD, default.method),
         label_key: non_empty(reader.text("application.instanceLabelKey")).unwrap_or(default.label_key),
         installation_id: non_empty(reader.text("installationID")),
     }

@@ -18,7 +18,7 @@ mod value;
 
 pub use argocd_cm::{
     CompareSettings, ConfigData, GlobalProject, Impersonation, KustomizeVersion, ReconciliationSettings,
-    RespectRbac, Settings, StatusScope, StuckAfter, ToolSettings, WebhookSettings,
+    RespectRbac, Settings, StatusScope, StuckAfter, TRACKING_METHOD, ToolSettings, WebhookSettings,
 };
 pub use cluster::{ClusterAuth, ClusterSecret, ClusterTls, ExecConfig};
 pub use controller::{AppSetSettings, ControllerSettings, SelfHealSettings};

@@ -1,9 +1,10 @@
 //! Reads settings, repositories and projects once, without watching them.
 
-use plumb_core::object::{GroupVersionKind, ObjectKey};
+use plumb_core::object::{GroupVersionKind, Manifest, ObjectKey};
 use plumb_crd::AppProject;
 use plumb_crd::settings::SecretData;
 use plumb_kube::{ApiError, ClusterClient, Selection};
+use serde_json::json;
 use tracing::warn;
 
 use super::store::ConfigStore;
@@ -32,12 +33,23 @@ pub(crate) async fn load_settings(client: &ClusterClient, namespace: &str, confi
     }
 }
 
+/// What is known about the projects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownProjects {
+    /// All of them.
+    All,
+    /// The cluster has none, or does not serve their kind.
+    Absent,
+    /// The user may not read them.
+    Denied,
+}
+
 /// Reads repositories with their credentials, and projects.
 pub(crate) async fn load_registry(
     client: &ClusterClient,
     namespace: &str,
     config: &ConfigStore,
-) -> Result<(), ApiError> {
+) -> Result<KnownProjects, ApiError> {
     let labelled = Selection {
         namespace: Some(namespace.to_owned()),
         labels: Some("argocd.argoproj.io/secret-type".to_owned()),
@@ -52,8 +64,32 @@ pub(crate) async fn load_registry(
     }
     let gvk = GroupVersionKind::from_api_version(AppProject::API_VERSION, AppProject::KIND);
     let all = Selection { namespace: Some(namespace.to_owned()), ..Selection::default() };
-    for project in client.list(&gvk, &all).await? {
+    let projects = match client.list(&gvk, &all).await {
+        Ok(projects) => projects,
+        Err(error) if error.code() == Some(403) => return Ok(KnownProjects::Denied),
+        Err(error) if error.is_not_found() || matches!(error, ApiError::UnknownKind { .. }) => {
+            return Ok(KnownProjects::Absent);
+        }
+        Err(error) => return Err(error),
+    };
+    for project in &projects {
+        config.note_project(project);
+    }
+    Ok(if projects.is_empty() { KnownProjects::Absent } else { KnownProjects::All })
+}
+
+/// Notes a project that forbids nothing, for a command that only reads: the user's own rights decide what it sees.
+pub(crate) fn note_permissive_project(name: &str, namespace: &str, config: &ConfigStore) {
+    let project = json!({
+        "apiVersion": AppProject::API_VERSION, "kind": AppProject::KIND,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "sourceRepos": ["*"], "sourceNamespaces": ["*"],
+            "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+        },
+    });
+    if let Ok(project) = Manifest::new(project) {
         config.note_project(&project);
     }
-    Ok(())
 }

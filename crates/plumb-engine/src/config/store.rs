@@ -6,7 +6,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use plumb_core::object::Manifest;
 use plumb_core::project::Project;
-use plumb_crd::settings::{ConfigData, SecretData};
+use plumb_core::tracking::TrackingMethod;
+use plumb_crd::settings::{ConfigData, SecretData, TRACKING_METHOD};
 use serde_json::Value;
 use tokio::sync::watch;
 use tracing::warn;
@@ -86,6 +87,20 @@ impl ConfigStore {
         };
         state.read_again();
         true
+    }
+
+    /// Does `argocd-cm` name the tracking method?
+    pub(crate) fn names_tracking_method(&self) -> bool {
+        let state = self.0.read();
+        state.source.config_maps.get("argocd-cm").is_some_and(|data| data.contains_key(TRACKING_METHOD))
+    }
+
+    /// Takes this method for the one that `argocd-cm` leaves out.
+    pub(crate) fn assume_tracking_method(&self, method: TrackingMethod) {
+        let mut state = self.0.write();
+        let data = state.source.config_maps.entry("argocd-cm".to_owned()).or_default();
+        data.insert(TRACKING_METHOD.to_owned(), method.as_str().to_owned());
+        state.read_again();
     }
 
     /// Notes the Secret of a repository, or its deletion with `None`. Returns true if anything changed.

@@ -18,6 +18,7 @@ use plumb_core::fields::Exemptions;
 use plumb_core::live::LiveSet;
 use plumb_core::object::{Fingerprint, GroupVersionKind, Manifest, ObjectKey};
 use plumb_core::source::AddressPolicy;
+use plumb_core::tracking::TrackingMethod;
 use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, DriftReport, to_app, to_operation};
@@ -28,6 +29,7 @@ use plumb_render::{
 };
 use serde_json::Value;
 
+use super::marks::method_in_use;
 use crate::apps::claims::Claims;
 use crate::apps::context::{AppContext, CompiledRules, Purpose};
 use crate::apps::requests::application_gvk;
@@ -37,7 +39,7 @@ use crate::compare::inputs::is_autoscaler;
 use crate::compare::judge::DryRunPolicy;
 use crate::compare::run::{Compared, Comparison};
 use crate::compare::state::JudgeState;
-use crate::config::load::{load_registry, load_settings};
+use crate::config::load::{KnownProjects, load_registry, load_settings, note_permissive_project};
 use crate::config::settings::Settings;
 use crate::config::store::ConfigStore;
 use crate::health::events_and_logs::Diagnostics;
@@ -156,6 +158,7 @@ pub struct Inspector {
     pub(super) claims: Claims,
     /// The projects of these apps.
     claimants: BTreeMap<AppId, String>,
+    pub(super) projects: KnownProjects,
 }
 
 impl Inspector {
@@ -175,6 +178,21 @@ impl Inspector {
         Ok(inspector)
     }
 
+    /// Finds out how objects are marked, if the settings do not say it: Argo CD before 3.0 tracks by label then. Returns
+    /// true if it is the label.
+    pub(super) async fn find_tracking(&self, applications: &[&Application]) -> bool {
+        if self.config.names_tracking_method() {
+            return false;
+        }
+        let label_key = self.config.settings().tracking.label_key.clone();
+        let names = (self.options.namespace.as_str(), label_key.as_str());
+        let is_label = method_in_use(&self.home.client, names, applications).await == TrackingMethod::Label;
+        if is_label {
+            self.config.assume_tracking_method(TrackingMethod::Label);
+        }
+        is_label
+    }
+
     /// The same without the evidence about other objects and other apps. Repositories with a checkout (by their
     /// normalized URL) are read there.
     pub(super) async fn prepare(
@@ -186,7 +204,7 @@ impl Inspector {
         client.discover().await?;
         let config = ConfigStore::default();
         load_settings(&client, &options.namespace, &config).await;
-        load_registry(&client, &options.namespace, &config).await?;
+        let projects = load_registry(&client, &options.namespace, &config).await?;
         let metrics = Arc::new(Metrics::default());
         // A command acts for the user who typed it, and that user can read these repositories and servers anyway.
         let git = GitOptions { local: LocalAccess::Anywhere, ..GitOptions::default() };
@@ -213,18 +231,27 @@ impl Inspector {
             home: Arc::new(home),
             claims: Claims::default(),
             claimants: BTreeMap::new(),
+            projects,
         })
     }
 
-    /// Notes what apps rendered, as far as their status tells, and their projects.
+    /// Notes what apps rendered, as far as their status tells, and their projects. A project that is not known forbids
+    /// nothing.
     pub(super) fn note_claims(&mut self, applications: impl Iterator<Item = Application>) {
         for application in applications {
             let Ok(app) = to_app(&application) else { continue };
+            self.note_project_of(&app);
             if app.destination.cluster.is_in_cluster() {
                 let instance = app.id.instance_name(&self.options.namespace);
                 self.claims.restore(&app.id, &self.home.server, &instance, || application.rendered_keys());
                 self.claimants.insert(app.id, app.project);
             }
+        }
+    }
+
+    fn note_project_of(&self, app: &App) {
+        if self.projects != KnownProjects::All && self.config.project(&app.project).is_err() {
+            note_permissive_project(&app.project, &self.options.namespace, &self.config);
         }
     }
 
@@ -359,6 +386,7 @@ impl Inspector {
             let why = "its destination is not the control-plane cluster".to_owned();
             return Err(InspectError::Spec(vec![why]));
         }
+        self.note_project_of(&app);
         let namespace = &self.options.namespace;
         let rules = |settings: &Settings| Arc::new(CompiledRules::compile(&app, settings));
         let context =

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_core::doctor::Filter;
 use plumb_core::drift::{DriftClass, Finding};
-use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::object::ObjectKey;
 use plumb_core::text::one_line;
 use plumb_core::tracking::{Adoption, TrackingSettings, adoption, is_crd};
 use plumb_crd::drift_report::DriftFinding;
-use plumb_crd::settings::{ConfigData, Settings};
-use plumb_crd::{Wire, to_app};
+use plumb_crd::settings::TRACKING_METHOD;
+use plumb_crd::{Application, Wire, to_app};
 use plumb_kube::{ClusterClient, Patch, Target};
 use serde_json::{Value, json};
 
@@ -20,6 +20,7 @@ use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::facts::{JudgeArgs, Known, engine_runs, known};
 use crate::kinds;
+use crate::local::settings_of;
 use crate::output::Format;
 use crate::prompt::confirm;
 use crate::render_here::RenderArgs;
@@ -57,6 +58,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     render: RenderArgs,
 }
+
+/// The objects of so many apps tell how objects are marked.
+const MOST_APPS: usize = 20;
 
 /// An object to adopt.
 struct Candidate {
@@ -133,8 +137,8 @@ async fn candidates(
     known: &Known,
     filter: &Filter,
 ) -> Result<(Vec<Candidate>, usize), CommandError> {
-    let settings = tracking(context, client).await?;
     let has_engine = engine_runs(context, client).await;
+    let settings = tracking(context, client, known, has_engine).await?;
     let instances: BTreeSet<String> =
         known.apps.iter().map(|app| app.app.instance_name(context.namespace())).collect();
     let (mut found, mut n_refused) = (Vec::new(), 0);
@@ -198,20 +202,31 @@ fn of_argo_cd(finding: &Finding) -> String {
     format!("Argo CD marks no CRDs, and a sync of the app adopts it; {differs}")
 }
 
-/// How this control plane marks objects.
-async fn tracking(context: &Context, client: &ClusterClient) -> Result<TrackingSettings, CommandError> {
+/// How this control plane marks objects. Where no setting says it, the marks of other objects tell.
+async fn tracking(
+    context: &Context,
+    client: &ClusterClient,
+    known: &Known,
+    has_engine: bool,
+) -> Result<TrackingSettings, CommandError> {
     let map = client.get_at(&kinds::config_map(), Some(context.namespace()), "argocd-cm").await;
     // With a guess, objects would get a mark that nobody reads.
     let map = map.map_err(|error| CommandError::api("read the settings in argocd-cm", error))?;
-    Ok(tracking_of(map.as_ref()))
-}
-
-/// The same, with `argocd-cm` at hand.
-pub(in crate::commands) fn tracking_of(argocd_cm: Option<&Manifest>) -> TrackingSettings {
-    let entries = argocd_cm.and_then(|map| map.value().get("data")?.as_object()).into_iter().flatten();
-    let data: ConfigData =
-        entries.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect();
-    Settings::read(&data, &ConfigData::new()).0.tracking
+    let mut tracking = settings_of(map.as_ref()).tracking;
+    let is_named = map.is_some_and(|map| !map.value()["data"][TRACKING_METHOD].is_null());
+    if has_engine || is_named {
+        return Ok(tracking);
+    }
+    let mut applications = Vec::new();
+    for app in known.apps.iter().take(MOST_APPS) {
+        let application =
+            app::read(context, client, &app::target(context, &app.app.to_string(), None)).await?;
+        applications.push(application);
+    }
+    let names = (context.namespace(), tracking.label_key.as_str());
+    let applications: Vec<&Application> = applications.iter().collect();
+    tracking.method = plumb_engine::method_in_use(client, names, &applications).await;
+    Ok(tracking)
 }
 
 /// The same for programs: the finding as a `DriftReport` has it.

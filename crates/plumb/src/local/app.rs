@@ -13,16 +13,29 @@ use plumb_core::ignore::IgnoreRules;
 use plumb_core::object::ObjectKey;
 use plumb_core::schema::SchemaSet;
 use plumb_core::source::RepoPath;
+use plumb_crd::settings::Settings;
 use plumb_crd::{Application, source_with_overrides, to_app, written_sources};
 use plumb_render::{AppFacts, Freshness, Overrides, Rendered, SourceType};
 
-use super::{LocalRenderer, LocalSource, RenderFacts, desired_set};
+use super::renderer::marked_set;
+use super::{LocalRenderer, LocalSource, RenderFacts};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::render_here::checkout;
 
 /// Version of Kubernetes for charts, as for `plumb render`.
 const KUBE_VERSION: &str = "1.36.0";
+
+/// What a dump says.
+#[derive(Clone, Copy)]
+pub(super) struct Dumped<'dump> {
+    /// The objects of the cluster.
+    pub(super) live: &'dump LiveDump,
+    /// The Applications among them.
+    pub(super) applications: &'dump [Application],
+    /// Those of the control plane.
+    pub(super) settings: &'dump Settings,
+}
 
 /// A directory of a working copy, rendered.
 pub(crate) struct LocalApp {
@@ -53,9 +66,11 @@ impl LocalApp {
         context: &Context,
         renderer: &LocalRenderer,
         directory: &Path,
-        (live, applications): (&LiveDump, &[Application]),
+        dumped: Dumped<'_>,
         namespace: Option<&str>,
     ) -> Result<Self, CommandError> {
+        let Dumped { live, applications, settings } = dumped;
+        let tracking = &settings.tracking;
         let (root, path) = checkout(directory, None)?;
         let name = root.join(&path).file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "app".to_owned());
@@ -70,12 +85,15 @@ impl LocalApp {
         };
         let scopes = Scopes::built_in().with_crds(live.values());
         let mut output = renderer.render(&source, BTreeMap::new(), Freshness::Cached)?;
-        let bare = desired_set(&output, &name, None, &scopes);
+        let bare = marked_set(&output, (&name, tracking), None, &scopes);
         let likely = namespace.map(str::to_owned).or_else(|| likely_namespace(&bare, live));
         let by_path = only_with_path(applications, &path);
         let instance = match by_path {
             Some(application) => Some(application.id().instance_name(context.namespace())),
-            None => tracking_app(&desired_set(&output, &name, likely.as_deref(), &scopes), live),
+            None => {
+                let placed = marked_set(&output, (&name, tracking), likely.as_deref(), &scopes);
+                tracking_app(&placed, live, tracking)
+            }
         };
         let of_app = |application: &&Application| match &instance {
             Some(instance) => application.id().instance_name(context.namespace()) == *instance,
@@ -90,7 +108,8 @@ impl LocalApp {
         let of_app = app.as_ref().and_then(|app| app.destination.namespace.clone());
         let namespace = namespace.map(str::to_owned).or(of_app).or(likely);
         let in_marks = instance.clone().unwrap_or_else(|| source.app.instance.clone());
-        let build = |output: &Rendered| desired_set(output, &in_marks, namespace.as_deref(), &scopes);
+        let build =
+            |output: &Rendered| marked_set(output, (&in_marks, tracking), namespace.as_deref(), &scopes);
         let second = if output.source_type == SourceType::Directory {
             None
         } else {
@@ -114,13 +133,13 @@ impl LocalApp {
     pub(super) fn judge(
         &self,
         (all, recorded_of_others): (&[Self], &[(String, BTreeSet<ObjectKey>)]),
-        live: &LiveDump,
+        dumped: Dumped<'_>,
         schemas: &SchemaSet,
         now: Timestamp,
     ) -> BTreeMap<ObjectKey, Verdict> {
         let app = self.application.as_ref().and_then(|application| to_app(application).ok());
         let ignored = app.as_ref().map(|app| app.ignore_differences.clone()).unwrap_or_default();
-        let (rules, _) = IgnoreRules::compile(ignored);
+        let (rules, _) = IgnoreRules::compile_all([ignored, dumped.settings.ignore_rules()]);
         let recorded = self.application.as_ref().map(Application::recorded_objects);
         let others: Vec<(&str, &DesiredSet)> =
             all.iter().filter_map(|other| Some((other.instance.as_deref()?, &other.desired))).collect();
@@ -129,8 +148,9 @@ impl LocalApp {
             desired: &self.desired,
             others: &others,
             recorded_of_others,
-            live,
+            live: dumped.live,
             schemas,
+            tracking: &dumped.settings.tracking,
             rules: &rules,
             options: app.map(|app| app.compare_options).unwrap_or_default(),
             recorded: recorded.as_ref(),

@@ -8,7 +8,9 @@ use plumb_core::dump::LiveDump;
 use plumb_core::object::ObjectKey;
 use plumb_crd::Application;
 
+use super::app::Dumped;
 use super::dump;
+use super::settings::settings_of_dump;
 use super::{LocalApp, LocalRenderer};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -63,26 +65,30 @@ impl OfflineArgs {
             .filter(is_application)
             .filter_map(|object| Application::from_json(object.value()).ok())
             .collect();
+        let namespace = context.namespace();
+        let instances: BTreeSet<String> =
+            applications.iter().map(|application| application.id().instance_name(namespace)).collect();
+        let settings = settings_of_dump(&live, namespace, &instances);
+        let dumped = Dumped { live: &live, applications: &applications, settings: &settings };
         let mut apps = Vec::with_capacity(self.desired.len());
         for directory in &self.desired {
             apps.push(LocalApp::render(
                 context,
                 renderer,
                 directory,
-                (&live, &applications),
+                dumped,
                 self.dest_namespace.as_deref(),
             )?);
         }
         let others = applications.iter().filter(|other| !apps.iter().any(|app| app.id == other.id()));
-        let others: Vec<(String, BTreeSet<ObjectKey>)> = others
-            .map(|other| (other.id().instance_name(context.namespace()), other.rendered_keys()))
-            .collect();
+        let others: Vec<(String, BTreeSet<ObjectKey>)> =
+            others.map(|other| (other.id().instance_name(namespace), other.rendered_keys())).collect();
         let mut judged = Vec::with_capacity(apps.len());
         let mut without_schema = BTreeSet::new();
         for app in &apps {
             let schemas = dump::schemas(&self.schemas, &live, &app.desired)?;
             without_schema.extend(dump::without_schema(&schemas, &live, &app.desired));
-            judged.push(app.judge((&apps, &others), &live, &schemas, now));
+            judged.push(app.judge((&apps, &others), dumped, &schemas, now));
         }
         dump::note_without_schema(context, without_schema);
         for (app, verdicts) in apps.iter_mut().zip(judged) {

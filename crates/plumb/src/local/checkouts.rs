@@ -9,6 +9,7 @@ use plumb_git::WorkingCopy;
 
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::render_here::checkout;
 
 /// The local directories of the repositories.
 pub(crate) struct Checkouts {
@@ -89,13 +90,13 @@ impl Checkouts {
     }
 
     /// The checkouts of repositories, by normalized URL. A checkout without a URL belongs to the repositories that its
-    /// remotes name, or that it is itself; if none of these is wanted, to all.
+    /// remotes name, or that it is itself; if none of these is wanted, to all. A directory in a checkout means all of it.
     pub(crate) fn by_repository(&self, urls: &BTreeSet<String>) -> BTreeMap<String, PathBuf> {
         let own: BTreeSet<String> = self.rest.iter().flat_map(|path| own_urls(path)).collect();
         let named: BTreeSet<&String> = urls.intersection(&own).collect();
         let of = |url: &String| match self.by_url.get(url) {
-            Some(path) => Some(path.clone()),
-            None => self.rest.clone().filter(|_| named.is_empty() || named.contains(url)),
+            Some(path) => Some(top(path)),
+            None => self.rest.as_deref().map(top).filter(|_| named.is_empty() || named.contains(url)),
         };
         urls.iter().filter_map(|url| Some((url.clone(), of(url)?))).collect()
     }
@@ -113,10 +114,15 @@ impl Checkouts {
         clones.filter_map(|(url, path)| Some((url, root(&path).ok()?))).collect()
     }
 
-    /// All checkouts.
+    /// All checkouts, as the user named them.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
         self.by_url.values().chain(&self.rest).map(PathBuf::as_path)
     }
+}
+
+/// The root of the checkout that a directory is in. Paths of sources begin there. Without Git, it is the directory itself.
+pub(crate) fn top(path: &Path) -> PathBuf {
+    checkout(path, None).map_or_else(|_| path.to_owned(), |(root, _)| root)
 }
 
 /// The normalized URLs of the remotes of a clone, and its own.
@@ -130,4 +136,27 @@ pub(crate) fn own_urls(path: &Path) -> BTreeSet<String> {
 fn root(path: &Path) -> Result<String, CommandError> {
     let copy = WorkingCopy::open(path).map_err(|error| CommandError::because("use the clone", error))?;
     Ok(copy.root().display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_in_a_checkout_means_the_checkout() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let apps = root.join("apps");
+        std::fs::create_dir_all(&apps).unwrap();
+        let urls = BTreeSet::from(["https://example.com/shop".to_owned()]);
+        let found = |written: &str| {
+            let checkouts = Checkouts::parse("--repo", &[written.to_owned()]).unwrap();
+            checkouts.by_repository(&urls).into_values().collect::<Vec<PathBuf>>()
+        };
+        let named = format!("https://example.com/shop={}", apps.display());
+        let here = apps.display().to_string();
+        assert_eq!([found(&here), found(&named)], [[apps.clone()], [apps.clone()]], "no repository of Git");
+        std::fs::create_dir(root.join(".git")).unwrap();
+        assert_eq!([found(&here), found(&named)], [[root.clone()], [root.clone()]]);
+    }
 }

@@ -105,10 +105,20 @@ impl LocalRenderer {
     }
 }
 
-/// What a rendered source asks for.
+/// What a rendered source asks for, where the form of its tracking marks does not matter.
 pub(crate) fn desired_set(
     rendered: &Rendered,
     instance: &str,
+    namespace: Option<&str>,
+    scopes: &Scopes,
+) -> DesiredSet {
+    marked_set(rendered, (instance, &TrackingSettings::default()), namespace, scopes)
+}
+
+/// The same with the tracking marks of a control plane, for a comparison with its objects.
+pub(super) fn marked_set(
+    rendered: &Rendered,
+    (instance, tracking): (&str, &TrackingSettings),
     namespace: Option<&str>,
     scopes: &Scopes,
 ) -> DesiredSet {
@@ -119,7 +129,7 @@ pub(crate) fn desired_set(
             destination_namespace: namespace,
             destination_server: "",
             scopes,
-            tracking: &TrackingSettings::default(),
+            tracking,
             filter: &KindFilter::default(),
         },
     )

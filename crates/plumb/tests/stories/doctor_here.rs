@@ -105,6 +105,14 @@ async fn without_an_engine_the_doctor_judges_by_itself_and_only_reads() -> Resul
     ensure!(twice.is_empty(), "one list per kind: {twice:?}");
     ensure!(counts.contains_key("/pods"), "pods are listed: {counts:?}");
 
+    // A developer may read apps and workloads, and no projects.
+    let few = json!([{"apiGroups": ["argoproj.io"], "resources": ["applications"], "verbs": ["get", "list"]},
+        {"apiGroups": ["", "apps"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"nonResourceURLs": ["*"], "verbs": ["get"]}]);
+    let (_, of_developer) = stage.user_with("developer", cache.path(), &few).await?;
+    let shown = stage.plumb_with(&of_developer, &["doctor", "--cache-dir", &cache_dir])?;
+    ensure!(shown.contains("LiveEdit ConfigMap: 1 finding in kiosk, by kubectl-edit"), "{shown}");
+
     // The same from a local clone, with what changed before it began.
     let root = stage.repo.path().display().to_string();
     let flags = ["unmask", "--repo", &root, "--cache-dir", &cache_dir];

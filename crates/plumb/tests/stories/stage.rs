@@ -195,13 +195,24 @@ impl Stage {
 
     /// A user who may read everything and change nothing: its name as the audit log has it, and its kubeconfig.
     pub(crate) async fn reader(&self, name: &str, folder: &Path) -> Result<(String, PathBuf)> {
+        let all = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+            {"nonResourceURLs": ["*"], "verbs": ["get"]}]);
+        self.user_with(name, folder, &all).await
+    }
+
+    /// A user with these rights: its name as the audit log has it, and its kubeconfig.
+    pub(crate) async fn user_with(
+        &self,
+        name: &str,
+        folder: &Path,
+        rules: &Value,
+    ) -> Result<(String, PathBuf)> {
         let namespace = self.place.name().to_owned();
         let role = format!("{name}-{namespace}");
         self.place
             .apply(&json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": role},
-                "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
-                          {"nonResourceURLs": ["*"], "verbs": ["get"]}],
+                "rules": rules,
             }))
             .await?;
         self.place

@@ -30,7 +30,7 @@ use super::limits::{
 };
 use super::rendering::{allow_unconfined_plugins, read_scripts, render_settings};
 use super::repositories::{BrokenRepository, read_repositories};
-use super::rules::{ignore_rules, update_rules};
+use super::rules::update_rules;
 use crate::events::event::LabelFilter;
 
 /// The settings as one run sees them.
@@ -201,7 +201,7 @@ impl Settings {
                 allow_unconfined_plugins: allow_unconfined_plugins(map("argocd-cm"), &mut problems),
                 ..render_settings(&settings, plugins)
             }),
-            ignore: ignore_rules(&settings),
+            ignore: settings.ignore_rules(),
             known_types: settings.customizations.known_types().into(),
             sensitive_fields: settings.sensitive_fields.into(),
             compare_options: CompareOptions {

@@ -9,10 +9,10 @@ use plumb_core::orphans::{self, Cause, Choice, Orphan, deletable, find};
 
 use super::cluster;
 use super::delete::{Ended, Plan, delete_one};
-use crate::commands::adopt::tracking_of;
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
+use crate::local::settings_of;
 use crate::output::Format;
 
 /// Show objects that Git no longer has, who still uses them, and in which order they can go; delete them one at a time.
@@ -82,7 +82,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
         context.out.note(&format!("note: cannot list {kind}, so they are not among the users: {why}"));
     }
     let settings = ObjectKey::new("", "ConfigMap", Some(context.namespace().to_owned()), "argocd-cm");
-    let tracking = tracking_of(cluster.objects.get(&settings));
+    let tracking = settings_of(cluster.objects.get(&settings)).tracking;
     let found = find(&cluster.objects, &apps, &tracking, Some(context.namespace()));
     let found: Vec<Orphan> = found.into_iter().filter(|orphan| args.wants(orphan)).collect();
     match args.output {
