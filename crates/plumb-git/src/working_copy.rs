@@ -176,6 +176,11 @@ impl WorkingCopy {
         Err(WorkingCopyError::BranchExists { root: self.root.clone(), name: name.to_owned() })
     }
 
+    /// Fails unless the last commit has the file. What git does not know, `git diff` does not show.
+    pub fn check_committed(&self, file: &str) -> Result<(), WorkingCopyError> {
+        self.mode(file).map(drop)
+    }
+
     /// Makes these commits, one on the other, on top of `HEAD`, and a new branch at the last one. The work tree stays as
     /// it is.
     pub fn commit_to_branch(&self, name: &str, commits: &[NewCommit]) -> Result<(), WorkingCopyError> {
@@ -243,6 +248,12 @@ fn git(
         .arg("-C")
         .arg(directory)
         .args(arguments)
+        // A hook of git sets these for its own repository.
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env_remove("GIT_COMMON_DIR")
+        .env_remove("GIT_INDEX_FILE")
+        .env_remove("GIT_OBJECT_DIRECTORY")
         .env("LC_ALL", "C")
         .env("GIT_OPTIONAL_LOCKS", "0")
         .envs(variables.iter().copied())

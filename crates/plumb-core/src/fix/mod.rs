@@ -5,6 +5,7 @@
 //! writes a file.
 
 mod drop;
+mod dry_run_comparison;
 mod file;
 mod git_path;
 mod goal;
@@ -30,6 +31,7 @@ mod values;
 mod tests;
 
 pub use drop::drop_document;
+pub use dry_run_comparison::DryRunComparison;
 pub use file::{FileEdit, FixRefusal, edit_file};
 pub use goal::FixGoal;
 pub use ignore_entry::IgnoreEntry;
@@ -41,4 +43,4 @@ pub use propose::propose;
 pub use seen::is_shown_by_argo_cd;
 pub use subject::{Keeper, LastSync, Subject};
 pub use unstable::Unstable;
-pub use values::{ValuesCandidate, literal_line, value_candidates};
+pub use values::{ValuesCandidate, literal_lines, value_candidates};

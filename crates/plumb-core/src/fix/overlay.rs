@@ -46,10 +46,12 @@ pub fn overlay_patch(change: &ObjectChange, rendered: &Manifest, name: &str) -> 
 /// The operation as RFC 6902 has it: it adds only to maps and lists that exist.
 fn step(operation: &Operation, object: &Value) -> Option<Value> {
     Some(match operation {
-        Operation::Set { path, value } if path.find(object).is_some() => {
+        Operation::Set { path, value } | Operation::Explain { path, value, .. }
+            if path.find(object).is_some() =>
+        {
             json!({"op": "replace", "path": path.to_string(), "value": value})
         }
-        Operation::Set { path, value } => {
+        Operation::Set { path, value } | Operation::Explain { path, value, .. } => {
             let (path, value) = with_parents(path, value, object)?;
             json!({"op": "add", "path": path.to_string(), "value": value})
         }

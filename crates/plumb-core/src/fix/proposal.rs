@@ -1,6 +1,6 @@
 //! What would end a difference.
 
-use super::IgnoreEntry;
+use super::{DryRunComparison, IgnoreEntry};
 use crate::desired::Origin;
 use crate::drift::DriftClass;
 use crate::object::ObjectKey;
@@ -27,6 +27,8 @@ pub enum Action {
     Through(ObjectChange, Box<Action>),
     /// Add a rule to the Application.
     Ignore(IgnoreEntry),
+    /// Add an annotation to the Application.
+    Compare(DryRunComparison),
     /// Remove the document of the object: another app keeps it.
     Drop(ObjectChange),
     /// A person has to act; this says how.

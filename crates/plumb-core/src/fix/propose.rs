@@ -12,7 +12,10 @@ use super::named_items::by_names;
 use super::only_here::only_here;
 use super::pins::pins;
 use super::seen::{is_compared, is_seen_default};
-use super::{Action, FixGoal, IgnoreEntry, Keeper, ObjectChange, Proposal, Subject, json_patch};
+use super::{
+    Action, DryRunComparison, FixGoal, IgnoreEntry, Keeper, ObjectChange, Proposal, Subject, json_patch,
+};
+use crate::app::CompareOptions;
 use crate::desired::Origin;
 use crate::drift::{DriftClass, Finding, FixKind};
 use crate::normalize::is_secret;
@@ -40,7 +43,7 @@ pub fn propose(subject: &Subject<'_>, goal: FixGoal) -> Vec<Proposal> {
         FixGoal::ArgoCd | FixGoal::Plumb => match finding.class {
             DriftClass::SchemaDefault => pin(subject),
             DriftClass::ControllerOwned => leave_to_controller(subject),
-            DriftClass::AdmissionMutated => leave_to_admission(subject),
+            DriftClass::AdmissionMutated => leave_to_admission(subject, goal),
             _ => vec![action(subject, goal)],
         },
     };
@@ -149,8 +152,9 @@ fn leave_to_controller(subject: &Subject<'_>) -> Vec<Action> {
     actions
 }
 
-/// What admission adds is ignored. A rule for what runs and who may do what would hide every later change of it in Git.
-fn leave_to_admission(subject: &Subject<'_>) -> Vec<Action> {
+/// What admission adds is ignored. A rule for what runs and who may do what would hide every later change of it in Git: of
+/// these, Argo CD compares what a dry run makes of Git.
+fn leave_to_admission(subject: &Subject<'_>, goal: FixGoal) -> Vec<Action> {
     let finding = subject.finding;
     let by = finding.actor.as_deref().unwrap_or("an admission webhook or policy");
     let (hiding, harmless): (Vec<FieldPath>, Vec<FieldPath>) =
@@ -161,12 +165,23 @@ fn leave_to_admission(subject: &Subject<'_>) -> Vec<Action> {
     }
     if !hiding.is_empty() {
         let fields: Vec<String> = hiding.iter().map(ToString::to_string).collect();
-        actions.push(Action::Instruct(format!(
-            "do not ignore {}: Argo CD would not see a later change of it in Git. Set in Git what {by} sets, if a \
-             second write of that stays as it is; or annotate the Application with \
-             `argocd.argoproj.io/compare-options: ServerSideDiff=true,IncludeMutationWebhook=true`",
-            fields.join(", ")
-        )));
+        let fields = fields.join(", ");
+        let instruction = format!(
+            "do not ignore {fields}: Argo CD would not see a later change of it in Git. Set in Git what {by} sets, if a \
+             second write of that stays as it is; or annotate the Application with `{}: {}`",
+            CompareOptions::ANNOTATION,
+            DryRunComparison::words(),
+        );
+        actions.push(match goal {
+            FixGoal::ArgoCd => Action::Compare(DryRunComparison {
+                why: format!(
+                    "{by} sets {fields} on every write; a rule would hide later changes of Git, so all objects of the app \
+                     are compared with a dry run, which includes what admission sets"
+                ),
+                instruction,
+            }),
+            FixGoal::Plumb => Action::Instruct(instruction),
+        });
     }
     actions
 }
@@ -285,13 +300,14 @@ fn change(subject: &Subject<'_>, origin: &Origin, operations: Vec<Operation>, wh
     ObjectChange { key: subject.finding.key.clone(), origin: origin.clone(), operations, why: why.to_owned() }
 }
 
+/// A rule for one of these hides the whole object, or names it.
+const WHOLE_OBJECT: [&str; 8] =
+    ["", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace", "/spec", "/status"];
+
 fn ignore(subject: &Subject<'_>, fields: &[FieldPath], why: &str) -> Action {
     let finding = subject.finding;
-    // The name is what the rule itself needs, and a rule for the whole object would hide everything.
-    let is_too_wide = |field: &FieldPath| {
-        let pointer = field.to_string();
-        field.segments().len() < 2 && pointer != "/data" && pointer != "/rules" || pointer == "/metadata/name"
-    };
+    // Name and namespace are what the rule itself needs, and a rule for the whole object would hide everything.
+    let is_too_wide = |field: &FieldPath| WHOLE_OBJECT.contains(&field.to_string().as_str());
     if fields.is_empty() || fields.iter().any(is_too_wide) {
         return instruct(finding);
     }

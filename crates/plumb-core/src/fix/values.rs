@@ -122,40 +122,75 @@ fn block_around<'value>(
     }
 }
 
-/// The template with the change made to the one line that says the field literally; `None` if there is no such line, or
-/// more than one.
-pub fn literal_line(template: &str, rendered: &Value, operation: &Operation) -> Option<String> {
+/// Templates that differ in one line: one for each line that may be the field. A line that says the field literally is
+/// changed or removed. A field that is absent goes below a line that literally says another field of its map.
+pub fn literal_lines(template: &str, rendered: &Value, operation: &Operation) -> Vec<String> {
     let path = operation.path();
-    let present = path.find(rendered)?;
-    let Segment::Field(name) = path.segments().last()? else { return None };
+    let Some(Segment::Field(name)) = path.segments().last() else { return Vec::new() };
+    let lines: Vec<&str> = template.split_inclusive('\n').collect();
+    let with = |at: usize, text: &str| {
+        let lines = lines.iter().enumerate();
+        lines.map(|(number, line)| if number == at { text } else { line }).collect::<String>()
+    };
+    match (operation, path.find(rendered)) {
+        (Operation::Set { value, .. }, Some(present)) => says(&lines, name.as_str(), present)
+            .filter_map(|at| Some(with(at, &valued(lines[at], value)?)))
+            .collect(),
+        // The first field of a list item carries the dash.
+        (Operation::Remove { .. }, Some(present)) => says(&lines, name.as_str(), present)
+            .filter(|at| !lines[*at].trim().starts_with("- "))
+            .map(|at| with(at, ""))
+            .collect(),
+        (Operation::Set { value, .. }, None) if !value.is_object() && !value.is_array() => {
+            let Some((Value::Object(around), _)) = block_around(path, rendered) else { return Vec::new() };
+            let beside = around.iter().flat_map(|(name, present)| says(&lines, name, present));
+            beside
+                .map(|at| {
+                    let line = lines[at];
+                    let ended = line.trim_end_matches(['\r', '\n']);
+                    let end = if line.len() > ended.len() { &line[ended.len()..] } else { "\n" };
+                    let key = ended.trim_start_matches([' ', '-']);
+                    let indent = " ".repeat(ended.len() - key.len());
+                    with(at, &format!("{ended}{end}{indent}{}: {value}{end}", name.as_str()))
+                })
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The lines that say a scalar field literally, by their numbers.
+fn says<'lines>(
+    lines: &'lines [&'lines str],
+    name: &str,
+    present: &Value,
+) -> impl Iterator<Item = usize> + use<'lines> {
     let shown = match present {
         Value::String(text) => vec![text.clone(), format!("\"{text}\""), format!("'{text}'")],
         Value::Number(_) | Value::Bool(_) => vec![present.to_string()],
-        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        Value::Null | Value::Array(_) | Value::Object(_) => Vec::new(),
     };
-    let is_it = |line: &str| {
+    let shown: Vec<String> = shown.into_iter().map(|value| format!("{name}: {value}")).collect();
+    let numbers = lines.iter().enumerate().filter(move |(_, line)| {
         let said = line.trim().trim_start_matches("- ");
-        shown.iter().any(|value| said == format!("{}: {value}", name.as_str()))
-    };
-    let lines: Vec<&str> = template.split_inclusive('\n').collect();
-    let mut matching = lines.iter().enumerate().filter(|(_, line)| is_it(line));
-    let (at, line) = matching.next()?;
-    if matching.next().is_some() {
-        return None;
-    }
-    let replaced = match operation {
-        // The first field of a list item carries the dash.
-        Operation::Remove { .. } if !line.trim().starts_with("- ") => String::new(),
-        Operation::Set { value, .. } => {
-            let ends = line.trim_end_matches(['\r', '\n']);
-            let begins = &ends[..=ends.find(':')?];
-            format!("{begins} {value}{}", &line[ends.len()..])
-        }
-        Operation::Remove { .. } | Operation::Append { .. } | Operation::Rename { .. } => return None,
-    };
-    let text =
-        lines.iter().enumerate().map(|(number, line)| if number == at { replaced.as_str() } else { line });
-    Some(text.collect())
+        let (bare, _) = split_comment(said);
+        shown.iter().any(|shown| said == shown || bare == shown)
+    });
+    numbers.map(|(at, _)| at)
+}
+
+/// The line with another value. Its comment stays.
+fn valued(line: &str, value: &Value) -> Option<String> {
+    let ended = line.trim_end_matches(['\r', '\n']);
+    let (bare, comment) = split_comment(ended);
+    let begins = &bare[..=bare.find(':')?];
+    Some(format!("{begins} {value}{}{}", comment.trim_end(), &line[ended.len()..]))
+}
+
+/// What a line says, and its comment with the blanks before it.
+fn split_comment(line: &str) -> (&str, &str) {
+    let bare = line.find(" #").map_or(line, |at| &line[..at]).trim_end();
+    line.split_at(bare.len())
 }
 
 #[cfg(test)]
@@ -204,21 +239,42 @@ mod tests {
     }
 
     #[test]
-    fn one_literal_line_can_be_changed() {
-        let template = "spec:\n  paused: false\n  replicas: {{ .Values.n }}\n  cpu: \"1000m\" \n";
-        let rendered = json!({"spec": {"paused": false, "replicas": 2, "cpu": "1000m"}});
-        let changed = |operation: &Operation| literal_line(template, &rendered, operation);
+    fn literal_lines_can_be_changed() {
+        let template = "spec:\n  paused: false # for now\n  replicas: {{ .Values.n }}\n  cpu: \"1000m\" \n  mode: a # b\n";
+        let rendered = json!({"spec": {"paused": false, "replicas": 2, "cpu": "1000m", "mode": "a"}});
+        let changed = |operation: &Operation| literal_lines(template, &rendered, operation);
         assert_eq!(
-            changed(&Operation::Remove { path: at("/spec/paused") }).as_deref(),
-            Some("spec:\n  replicas: {{ .Values.n }}\n  cpu: \"1000m\" \n")
+            changed(&Operation::Remove { path: at("/spec/paused") }),
+            [template.replace("  paused: false # for now\n", "")]
         );
         assert_eq!(
-            changed(&Operation::Set { path: at("/spec/cpu"), value: json!("1") }).as_deref(),
-            Some("spec:\n  paused: false\n  replicas: {{ .Values.n }}\n  cpu: \"1\"\n")
+            changed(&Operation::Set { path: at("/spec/cpu"), value: json!("1") }),
+            [template.replace("\"1000m\" \n", "\"1\"\n")]
         );
-        assert_eq!(changed(&Operation::Remove { path: at("/spec/replicas") }), None);
-        let twice =
-            literal_line("a: 1\nb:\n  a: 1\n", &json!({"a": 1}), &Operation::Remove { path: at("/a") });
-        assert_eq!(twice, None);
+        assert_eq!(
+            changed(&Operation::Set { path: at("/spec/mode"), value: json!("c") }),
+            [template.replace("mode: a # b", "mode: \"c\" # b")]
+        );
+        assert!(changed(&Operation::Remove { path: at("/spec/replicas") }).is_empty());
+    }
+
+    #[test]
+    fn of_lines_that_say_the_same_each_may_be_the_field() {
+        let remove = Operation::Remove { path: at("/a") };
+        let found = literal_lines("a: 1\nb:\n  a: 1\n- a: 1\n", &json!({"a": 1}), &remove);
+        assert_eq!(found, ["b:\n  a: 1\n- a: 1\n", "a: 1\nb:\n- a: 1\n"]);
+    }
+
+    #[test]
+    fn a_field_that_is_absent_goes_beside_a_literal_one() {
+        let template = "spec:\r\n  ports:\r\n  - port: 80\r\n    name: {{ .Values.name }}\r\n";
+        let rendered = json!({"spec": {"ports": [{"port": 80, "name": "web"}]}});
+        let set = Operation::Set { path: at("/spec/ports/0/protocol"), value: json!("TCP") };
+        assert_eq!(
+            literal_lines(template, &rendered, &set),
+            [template.replace("port: 80\r\n", "port: 80\r\n    protocol: \"TCP\"\r\n")]
+        );
+        let block = Operation::Set { path: at("/spec/ports/0/x"), value: json!({"a": 1}) };
+        assert!(literal_lines(template, &rendered, &block).is_empty());
     }
 }

@@ -101,3 +101,58 @@ fn charts_and_overlays_are_changed_where_they_are_made() -> Result<()> {
     assert!(diff.contains("-  note: this") && diff.contains("+  note: \"other\""), "{diff}");
     shell.transcript.check("fix-tools")
 }
+
+/// What an overlay adds to every object leaves the document of the app alone in charge of the rest.
+#[test]
+fn an_overlay_that_adds_a_namespace_leaves_the_change_to_the_document() -> Result<()> {
+    let shell = Shell::new()?;
+    let tools = programs()?;
+    let repo = GitRepo::new()?;
+    let thing = "apiVersion: example.io/v1\nkind: Thing\nmetadata: {name: overlaid}\nspec: {colour: red}\n";
+    let overlay = "namespace: web\nlabels: [{pairs: {a: b}}]\nresources: [thing.yaml]\n";
+    repo.commit(&[("app/kustomization.yaml", overlay), ("app/thing.yaml", thing)])?;
+    let dump = CHART_DUMP
+        .replace("name: overlaid, namespace: web, ", "name: overlaid, namespace: web, labels: {a: b}, ");
+    shell.file("dump.yaml", &format!("{dump}---\n{CRDS}"))?;
+    let line = format!(
+        "plumb fix --helm {} --kustomize {} --live dump.yaml --desired {}/app --class SchemaDefault --patch",
+        tools.helm.display(),
+        tools.kustomize.display(),
+        repo.path().display()
+    );
+    let said = shell.quietly(&line, &[], "")?;
+    assert!(said.stdout.contains("--- a/app/thing.yaml"), "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("+spec: {colour: red, size: 1}"), "{}", said.stdout);
+    assert!(!said.stdout.contains("kustomization.yaml"), "{}", said.stdout);
+    Ok(())
+}
+
+/// Two objects of one template say the same line: the one that differs is changed. A field that is absent goes beside a line.
+#[test]
+fn a_line_that_a_template_says_twice_is_changed_where_the_render_proves_it() -> Result<()> {
+    let shell = Shell::new()?;
+    let tools = programs()?;
+    let repo = GitRepo::new()?;
+    let thing = |name: &str| {
+        format!(
+            "apiVersion: example.io/v1\nkind: Thing\nmetadata:\n  name: {name}\nspec:\n  colour: red # {{{{ .Release.Name }}}}\n"
+        )
+    };
+    repo.commit(&[
+        ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n".to_owned()),
+        ("chart/templates/things.yaml", format!("{}---\n{}", thing("other"), thing("charted"))),
+    ])?;
+    shell.file("dump.yaml", &format!("{CHART_DUMP}---\n{CRDS}"))?;
+    let line = format!(
+        "plumb fix --helm {} --kustomize {} --live dump.yaml --desired {}/chart --keep-live example.io:Thing:charted --patch",
+        tools.helm.display(),
+        tools.kustomize.display(),
+        repo.path().display()
+    );
+    let said = shell.quietly(&line, &[], "")?;
+    let expected = "   name: charted\n spec:\n-  colour: red # {{ .Release.Name }}\n+  colour: \"blue\" # {{ .Release.Name }}\n";
+    assert!(said.stdout.contains(expected), "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("+  note: \"other\"\n"), "{}", said.stdout);
+    assert_eq!(said.stdout.matches("+  colour").count(), 1, "{}", said.stdout);
+    Ok(())
+}

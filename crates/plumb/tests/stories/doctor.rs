@@ -58,7 +58,11 @@ async fn a_red_app_becomes_green_by_a_branch() -> Result<()> {
     stage.plumb(&[&flags[..], &["--yes"]].concat())?;
     let fixed = fixed.replace("{cpu: 1000m}", "{cpu: '1'}").replace("'1'", "\"1\"");
     assert_eq!(std::fs::read_to_string(stage.repo.path().join("app/web.yaml"))?, fixed);
-    // The working copy is not what the app follows any more, and has changes: neither is guessed over.
+    // The change is made, and the cluster does not have it yet.
+    let again = stage.plumb_says(&[&flags[..], &["--patch"]].concat())?;
+    ensure!(again.contains("no file changes") && !again.contains("left to you"), "{again}");
+    // The working copy is not what the app follows any more: it is not guessed over.
+    std::fs::write(stage.repo.path().join("app/web.yaml"), fixed.replace("\"1\"", "\"2\""))?;
     let refused = stage.plumb_says(&[&flags[..], &["--patch"]].concat())?;
     ensure!(
         refused.contains("another value at /spec/template/spec/containers of apps/Deployment"),

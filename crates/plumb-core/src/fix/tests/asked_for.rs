@@ -28,6 +28,7 @@ fn what_is_asked_for_is_done_where_argo_cd_is_green() {
                 Action::Edit(_) => "edit",
                 Action::Through(..) => "through",
                 Action::Ignore(_) => "ignore",
+                Action::Compare(_) => "compare",
                 Action::Drop(_) => "drop",
                 Action::Instruct(_) => "instruct",
                 Action::Nothing(_) => "nothing",
@@ -80,7 +81,8 @@ fn what_runs_is_never_ignored_where_git_sets_it() {
     let fields = ["/spec/containers/0", "/spec/containers/1/image", "/spec/containers/1/tty"];
     expect![[r#"
         ignore {"jqPathExpressions":[".spec.containers[] | select(.name == \"proxy\")",".spec.containers[] | select(.name == \"web\") | .tty"],"kind":"Pod","name":"a","namespace":"shop"}, because the writer sets this on every write
-        instruct: do not ignore /spec/containers/1/image: Argo CD would not see a later change of it in Git. Set in Git what the writer sets, if a second write of that stays as it is; or annotate the Application with `argocd.argoproj.io/compare-options: ServerSideDiff=true,IncludeMutationWebhook=true`
+        compare by dry runs, because the writer sets /spec/containers/1/image on every write; a rule would hide later changes of Git, so all objects of the app are compared with a dry run, which includes what admission sets
+        else instruct: do not ignore /spec/containers/1/image: Argo CD would not see a later change of it in Git. Set in Git what the writer sets, if a second write of that stays as it is; or annotate the Application with `argocd.argoproj.io/compare-options: ServerSideDiff=true,IncludeMutationWebhook=true`
     "#]].assert_eq(&mutated(DriftClass::AdmissionMutated, POD, live_pod(), &fields));
 }
 

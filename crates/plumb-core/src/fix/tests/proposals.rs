@@ -101,6 +101,7 @@ fn a_value_that_the_cluster_chooses_is_ignored_not_pinned() {
         Action::Edit(_)
         | Action::Through(..)
         | Action::Drop(_)
+        | Action::Compare(_)
         | Action::Instruct(_)
         | Action::Nothing(_) => None,
     });
@@ -344,7 +345,7 @@ fn random_and_rewritten_values_are_ignored_narrowly() {
 #[test]
 fn rules_are_never_wide() {
     let scene = deployment();
-    for fields in [&[] as &[&str], &["/spec"], &["/metadata/name"], &["/metadata"]] {
+    for fields in [&[] as &[&str], &["/spec"], &["/metadata/name"], &["/metadata"], &[""], &["/kind"]] {
         let found = finding(&scene, DriftClass::AdmissionMutated, false, fields, &[]);
         check(
             &scene,
@@ -355,6 +356,25 @@ fn rules_are_never_wide() {
         "]],
         );
     }
+}
+
+/// A list that Git leaves empty and a controller fills, beside `metadata`.
+#[test]
+fn a_field_of_the_object_itself_can_be_ignored() {
+    let scene = scene(
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: n}\nimagePullSecrets: []\n",
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a", "namespace": "n"},
+            "imagePullSecrets": [{"name": "added"}]}),
+    );
+    let found = finding(&scene, DriftClass::ControllerOwned, false, &["/imagePullSecrets/0"], &[]);
+    check(
+        &scene,
+        &found,
+        FixGoal::ArgoCd,
+        &expect![[r#"
+        ignore {"jsonPointers":["/imagePullSecrets"],"kind":"ServiceAccount","name":"a","namespace":"n"}, because the writer owns this field
+    "#]],
+    );
 }
 
 #[test]

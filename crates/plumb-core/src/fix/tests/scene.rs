@@ -84,6 +84,12 @@ pub(super) fn shown_action(scene: &Scene, action: &Action) -> String {
             format!("edit, because {}\n{}", change.why, String::from_utf8(edit.text).expect("UTF-8"))
         }
         Action::Ignore(entry) => format!("ignore {}, because {}\n", entry.value(), entry.why),
+        Action::Compare(comparison) => {
+            format!(
+                "compare by dry runs, because {}\nelse instruct: {}\n",
+                comparison.why, comparison.instruction
+            )
+        }
         Action::Instruct(what) => format!("instruct: {what}\n"),
         Action::Nothing(why) => format!("nothing: {why}\n"),
         Action::Through(change, otherwise) => {

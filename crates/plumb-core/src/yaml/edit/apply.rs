@@ -127,6 +127,9 @@ fn as_read(operation: &Operation) -> Result<Operation, EditRefusal> {
     };
     Ok(match operation {
         Operation::Set { path, value } => Operation::Set { path: path.clone(), value: read(value)? },
+        Operation::Explain { path, value, comment } => {
+            Operation::Explain { path: path.clone(), value: read(value)?, comment: comment.clone() }
+        }
         Operation::Append { path, value, comment } => {
             Operation::Append { path: path.clone(), value: read(value)?, comment: comment.clone() }
         }
@@ -159,6 +162,9 @@ impl Current {
                     Operation::Append { path, comment: Some(comment), .. } if value != first => {
                         layout.comment_on_last(path, comment)
                     }
+                    Operation::Explain { path, comment, .. } if value != first => {
+                        layout.comment_on_field(path, comment)
+                    }
                     _ => None,
                 };
                 if let Some(note) = note {
@@ -178,7 +184,10 @@ impl Current {
             }
             let splices = match &operation {
                 Operation::Rename { path, to } => layout.rename(path, to)?,
-                Operation::Set { .. } | Operation::Append { .. } | Operation::Remove { .. } => {
+                Operation::Set { .. }
+                | Operation::Explain { .. }
+                | Operation::Append { .. }
+                | Operation::Remove { .. } => {
                     let (place, splices) = layout.step(&value, &intended)?;
                     // An earlier step changed something else. To repair that would change more lines than meant.
                     if !operation.concerns(&place, &first) {

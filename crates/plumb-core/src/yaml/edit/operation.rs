@@ -17,6 +17,15 @@ pub enum Operation {
         /// Its value.
         value: Value,
     },
+    /// Set a field, and say why.
+    Explain {
+        /// Which field.
+        path: FieldPath,
+        /// Its value.
+        value: Value,
+        /// Lines to write above the field, each behind `#`, if it changes and has lines of its own.
+        comment: String,
+    },
     /// Add an item to the end of a list, unless the list has an equal one. A list that is absent or null is made.
     Append {
         /// Which list.
@@ -83,6 +92,7 @@ impl Operation {
     pub fn path(&self) -> &FieldPath {
         match self {
             Self::Set { path, .. }
+            | Self::Explain { path, .. }
             | Self::Append { path, .. }
             | Self::Remove { path }
             | Self::Rename { path, .. } => path,
@@ -96,6 +106,9 @@ impl Operation {
         let path = FieldPath::from([place.segments(), inner].concat());
         match self {
             Self::Set { value, .. } => Self::Set { path, value: value.clone() },
+            Self::Explain { value, comment, .. } => {
+                Self::Explain { path, value: value.clone(), comment: comment.clone() }
+            }
             Self::Append { value, comment, .. } => {
                 Self::Append { path, value: value.clone(), comment: comment.clone() }
             }
@@ -122,7 +135,9 @@ impl Operation {
     pub fn apply(&self, document: &Value) -> Result<Value, PathProblem> {
         let mut changed = document.clone();
         match self {
-            Self::Set { path, value } => *place(&mut changed, path)? = value.clone(),
+            Self::Set { path, value } | Self::Explain { path, value, .. } => {
+                *place(&mut changed, path)? = value.clone();
+            }
             Self::Append { path, value, .. } => {
                 let list = place(&mut changed, path)?;
                 if list.is_null() {
@@ -266,7 +281,9 @@ fn no_parts(way: &[Segment], found: &Value, step: &str) -> PathProblem {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Set { path, value } => write!(f, "set {path} to {value}"),
+            Self::Set { path, value } | Self::Explain { path, value, .. } => {
+                write!(f, "set {path} to {value}")
+            }
             Self::Append { path, value, .. } => write!(f, "add to the list {path}: {value}"),
             Self::Remove { path } => write!(f, "remove {path}"),
             Self::Rename { path, to } => write!(f, "rename {path} to `{to}`"),

@@ -281,13 +281,32 @@ impl Layout<'_> {
         let way = self.way(&path.index(0));
         let list = *way.last().filter(|_| way.len() == path.segments().len() + 1)?;
         let span = self.span(list);
-        let item = span.entries.last().filter(|_| span.style == Style::Block)?;
-        if !self.starts_its_line(item.start) {
+        self.comment_above(list, span.entries.len().checked_sub(1)?, comment)
+    }
+
+    /// A comment above a field, if the field has lines of its own.
+    pub(super) fn comment_on_field(&self, path: &FieldPath, comment: &str) -> Option<Splice> {
+        let way = self.way(path);
+        let map = *way.last().filter(|_| way.len() == path.segments().len())?;
+        let (Content::Mapping(pairs), Some(Segment::Field(name))) =
+            (&self.node(map).content, path.segments().last())
+        else {
+            return None;
+        };
+        let (_, entry) = self.keys(pairs).into_iter().find(|(key, _)| name == key)?;
+        self.comment_above(map, entry.at, comment)
+    }
+
+    /// A comment above an entry of a map or list.
+    fn comment_above(&self, around: NodeId, at: usize, comment: &str) -> Option<Splice> {
+        let span = self.span(around);
+        let entry = span.entries.get(at).filter(|_| span.style == Style::Block)?;
+        if !self.starts_its_line(entry.start) {
             return None;
         }
         let indent = " ".repeat(span.column);
         let lines: Vec<String> = comment.lines().map(|line| format!("{indent}# {}\n", line.trim())).collect();
-        Some(Splice::insert(self.line_start(item.start), lines.concat()))
+        Some(Splice::insert(self.line_start(entry.start), lines.concat()))
     }
 
     /// The nodes from the root to the one around a place, as far as they have text of their own.

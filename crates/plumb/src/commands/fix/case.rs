@@ -6,12 +6,15 @@ use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin, Scopes};
 use plumb_core::drift::{DriftClass, Finding};
 use plumb_core::fix::{
-    Action, FixGoal, IgnoreEntry, Keeper, LastSync, ObjectChange, Subject, is_shown_by_argo_cd, propose,
+    Action, DryRunComparison, FixGoal, IgnoreEntry, Keeper, LastSync, ObjectChange, Subject,
+    is_shown_by_argo_cd, propose,
 };
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::yaml::Operation;
 use plumb_crd::Application;
 use serde_json::Value;
 
+use super::application_files::Written;
 use super::keepers::Keepers;
 use super::readers::Reader;
 use crate::local::LocalSource;
@@ -30,6 +33,8 @@ pub(super) struct Case {
     /// Its sources that have a working copy, by their place in the Application.
     pub(super) sources: BTreeMap<usize, LocalSource>,
     pub(super) goal: FixGoal,
+    /// What the Application says in the cluster.
+    pub(super) written: Written,
     pub(super) objects: Vec<CaseObject>,
 }
 
@@ -92,7 +97,7 @@ impl Case {
     /// Its sources, as readers of their files.
     pub(super) fn readers(&self) -> impl Iterator<Item = Reader> {
         self.sources.values().map(|source| Reader {
-            app: Some(self.id.name.clone()),
+            app: Some(self.id.clone()),
             instance: self.instance.clone(),
             namespace: self.namespace.clone(),
             scopes: self.scopes.clone(),
@@ -148,6 +153,8 @@ pub(super) enum UnitChange {
     Drop(ObjectChange),
     /// A rule in the Application.
     Ignore(IgnoreEntry),
+    /// An annotation of the Application.
+    Compare(DryRunComparison),
 }
 
 impl UnitChange {
@@ -156,6 +163,38 @@ impl UnitChange {
         match self {
             Self::Edit(change, _) | Self::Through(change, ..) | Self::Drop(change) => &change.why,
             Self::Ignore(entry) => &entry.why,
+            Self::Compare(comparison) => &comparison.why,
+        }
+    }
+
+    /// Does it change the Application, and no object of it?
+    pub(super) fn is_of_application(&self) -> bool {
+        matches!(self, Self::Ignore(_) | Self::Compare(_))
+    }
+}
+
+/// A change of an Application.
+#[derive(Clone, Copy)]
+pub(super) enum OfApplication<'change> {
+    Ignore(&'change IgnoreEntry),
+    Compare(&'change DryRunComparison),
+}
+
+impl OfApplication<'_> {
+    /// What changes in this Application; in words, why nothing can.
+    pub(super) fn operations(self, application: &Value) -> Result<Vec<Operation>, String> {
+        match self {
+            Self::Ignore(entry) => Ok(entry.operations(application)),
+            Self::Compare(comparison) => {
+                comparison.operations(application).ok_or_else(|| "the app asks for no dry runs".to_owned())
+            }
+        }
+    }
+
+    pub(super) fn why(self) -> String {
+        match self {
+            Self::Ignore(entry) => entry.why.clone(),
+            Self::Compare(comparison) => comparison.why.clone(),
         }
     }
 }
@@ -237,6 +276,9 @@ pub(super) fn proposals(cases: &[Case], wanted: &Wanted<'_>) -> Proposed {
                         }
                         Action::Drop(change) => proposed.units.push(unit(UnitChange::Drop(change))),
                         Action::Ignore(entry) => proposed.units.push(unit(UnitChange::Ignore(entry))),
+                        Action::Compare(comparison) => {
+                            proposed.units.push(unit(UnitChange::Compare(comparison)));
+                        }
                         Action::Instruct(text) => {
                             proposed.advice.push(Advice { app: case.id.clone(), class, key, text });
                         }

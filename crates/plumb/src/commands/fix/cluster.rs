@@ -14,7 +14,7 @@ use plumb_crd::{Application, to_app};
 use plumb_engine::{RenderedApp, Surveyed};
 use plumb_kube::{ClusterClient, Selection};
 
-use super::application_files::ApplicationFiles;
+use super::application_files::{ApplicationFiles, Written};
 use super::case::{Case, CaseObject, SyncResult};
 use super::readers::Reader;
 use crate::context::Context;
@@ -25,6 +25,9 @@ use crate::local::{Checkouts, LocalSource, RenderFacts};
 use crate::render_here::RenderArgs;
 use crate::select::app;
 use crate::select::namespaces::list_in;
+
+/// So many missing directories are named.
+const MOST_DIRECTORIES: usize = 3;
 
 /// Which apps, and where their working copies are.
 pub(super) struct Wanted<'args> {
@@ -60,18 +63,20 @@ pub(super) async fn cases(
     let roots = wanted.checkouts.by_repository(&repositories(all.iter().chain(&applications)));
     let judging = Judging { context, client: &client, wanted, has_engine, roots };
     let mut readers: Vec<Reader> = all.iter().flat_map(|application| judging.readers(application)).collect();
+    let is_in_no_file =
+        |application: &Application| wanted.files.of(&application.id(), &Written::of(application)).is_err();
     let (mut prepared, mut away) = (Vec::new(), Vec::new());
     for application in &applications {
         match judging.prepare(application) {
             // Of a chart that is elsewhere, rules in the Application are what can be changed.
-            Ok((_, sources)) if sources.is_empty() && wanted.files.of(&application.id()).is_err() => {
+            Ok((_, sources)) if sources.is_empty() && is_in_no_file(application) => {
                 away.push(application);
             }
             Ok((app, sources)) => prepared.push((application, app, sources)),
             Err(error) => judging.left_out(application, error)?,
         }
     }
-    note_away(context, &away, prepared.is_empty())?;
+    note_away(&judging, &away, prepared.is_empty())?;
     let clones = wanted.checkouts.clones(&repositories(applications.iter()));
     let ids = prepared.iter().map(|(application, ..)| application.id()).collect();
     let mut surveyed = survey_objects(context, render, (ids, clones), &objects).await?;
@@ -99,35 +104,51 @@ pub(super) async fn cases(
     Ok(Found { cases, readers, applications: Vec::new() })
 }
 
-/// Names the repositories without a working copy. Where nothing is left, a wrong directory must not look like a cluster
-/// without differences.
-fn note_away(context: &Context, away: &[&Application], is_nothing_left: bool) -> Result<(), CommandError> {
-    let (mut urls, mut n_apps, mut n_red) = (BTreeSet::new(), 0, 0);
+/// Names the repositories without a working copy, and directories that a working copy lacks. Where nothing is left, a wrong
+/// directory must not look like a cluster without differences.
+fn note_away(
+    judging: &Judging<'_>,
+    away: &[&Application],
+    is_nothing_left: bool,
+) -> Result<(), CommandError> {
+    let (mut urls, mut lacking, mut n_apps, mut n_red) = (BTreeSet::new(), BTreeSet::new(), 0, 0);
     for application in away {
         let sources = to_app(application).map(|app| app.sources).unwrap_or_default();
-        let in_git: Vec<String> = sources
-            .iter()
-            .filter(|source| is_in_git(source))
-            .map(|source| shown_repo_url(&source.repo_url))
-            .collect();
+        let in_git: Vec<&Source> = sources.iter().filter(|source| is_in_git(source)).collect();
         n_apps += usize::from(!in_git.is_empty());
         n_red += usize::from(!in_git.is_empty() && application.status.sync.status == "OutOfSync");
-        urls.extend(in_git);
+        for source in in_git {
+            match judging.root_of(source) {
+                Some(root) => {
+                    let path = source.path.as_deref().unwrap_or(".");
+                    lacking.insert(format!("{} has no directory {path}", root.display()));
+                }
+                None => {
+                    urls.insert(shown_repo_url(&source.repo_url));
+                }
+            }
+        }
     }
-    if urls.is_empty() {
+    if n_apps == 0 {
         return Ok(());
     }
     let apps = if n_apps == 1 { "1 app is".to_owned() } else { format!("{n_apps} apps are") };
     let urls: Vec<String> = urls.into_iter().collect();
-    let what = format!(
-        "{apps} not looked at ({n_red} OutOfSync), because there is no working copy of {}",
-        urls.join(", ")
-    );
+    let lacks_copy = (!urls.is_empty()).then(|| format!("there is no working copy of {}", urls.join(", ")));
+    let n_more = lacking.len().saturating_sub(MOST_DIRECTORIES);
+    let more = (n_more > 0).then(|| format!("and {n_more} more"));
+    let reasons: Vec<String> =
+        lacks_copy.into_iter().chain(lacking.into_iter().take(MOST_DIRECTORIES)).chain(more).collect();
+    let what = format!("{apps} not looked at ({n_red} OutOfSync), because {}", reasons.join("; "));
     if is_nothing_left {
-        let hint = "run it in a working copy, or name one: `--repo REPO_URL=PATH`";
+        let hint = if urls.is_empty() {
+            "check out the branch that the apps follow, or name another working copy: `--repo REPO_URL=PATH`"
+        } else {
+            "run it in a working copy, or name one: `--repo REPO_URL=PATH`"
+        };
         return Err(CommandError::new(format!("cannot change Git: {what}")).hint(hint));
     }
-    context.out.note(&format!("note: {what}; `--repo REPO_URL=PATH` names one"));
+    judging.context.out.note(&format!("note: {what}; `--repo REPO_URL=PATH` names one"));
     Ok(())
 }
 
@@ -211,7 +232,7 @@ impl Judging<'_> {
     fn readers(&self, application: &Application) -> Vec<Reader> {
         let Ok((app, sources)) = self.prepare(application) else { return Vec::new() };
         let reader = |source| Reader {
-            app: Some(app.id.name.clone()),
+            app: Some(app.id.clone()),
             instance: app.id.instance_name(self.context.namespace()),
             namespace: app.destination.namespace.clone(),
             scopes: Scopes::built_in(),
@@ -256,6 +277,7 @@ impl Judging<'_> {
             scopes: scopes(&rendered),
             sources,
             goal: self.wanted.goal.unwrap_or(by_engine),
+            written: Written::of(application),
             id,
         })
     }

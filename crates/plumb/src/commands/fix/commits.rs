@@ -8,6 +8,7 @@ use plumb_core::drift::DriftClass;
 use plumb_git::{NewCommit, WorkingCopy, WorkingCopyError};
 
 use super::case::{Case, UnitChange};
+use super::place::FilePlace;
 use super::plan::{Plan, Step};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -18,6 +19,9 @@ pub(super) fn ready(plan: &Plan, branch: Option<&str>) -> Result<Vec<WorkingCopy
     for root in plan.roots() {
         let copy = WorkingCopy::open(&root).map_err(refused)?;
         copy.check_ready().map_err(refused)?;
+        for file in plan.after().keys().filter_map(|place| in_copy(place, copy.root())) {
+            copy.check_committed(&file).map_err(refused)?;
+        }
         if let Some(branch) = branch {
             copy.check_new_branch(branch).map_err(refused)?;
         }
@@ -71,13 +75,15 @@ pub(super) fn push(context: &Context, copies: &[WorkingCopy], branch: &str) -> R
 
 /// The part of a step in this working copy.
 fn new_commit(step: &Step, cases: &[Case], root: &Path) -> Option<NewCommit> {
-    let files = step.files.iter().filter_map(|(place, content)| {
-        let absolute = place.absolute();
-        let path = absolute.strip_prefix(root).ok()?.to_str()?;
-        Some((path.to_owned(), content.clone()))
-    });
+    let files =
+        step.files.iter().filter_map(|(place, content)| Some((in_copy(place, root)?, content.clone())));
     let files: BTreeMap<String, Vec<u8>> = files.collect();
     (!files.is_empty()).then(|| NewCommit { message: message(step, cases), files })
+}
+
+/// The path of a file in this working copy.
+fn in_copy(place: &FilePlace, root: &Path) -> Option<String> {
+    place.absolute().strip_prefix(root).ok()?.to_str().map(str::to_owned)
 }
 
 /// What changes, why, for how many objects, and what was checked.
@@ -89,11 +95,15 @@ fn message(step: &Step, cases: &[Case]) -> String {
     let objects: BTreeSet<String> = step.units.iter().map(|unit| unit.key.to_string()).collect();
     let reasons: Vec<String> = reasons.into_iter().map(|why| format!("- {why}")).collect();
     let objects: Vec<String> = objects.into_iter().map(|object| format!("- {object}")).collect();
-    let has_edits = step.units.iter().any(|unit| !matches!(unit.change, UnitChange::Ignore(_)));
-    let checked = if has_edits {
-        "Rendered again: only the intended fields of these objects differ."
-    } else {
-        "The rules name single fields of single objects. No manifest changes."
+    let has_edits = step.units.iter().any(|unit| !unit.change.is_of_application());
+    let has_annotations = step.units.iter().any(|unit| matches!(unit.change, UnitChange::Compare(_)));
+    let checked = match (has_edits, has_annotations) {
+        (true, _) => "Rendered again: only the intended fields of these objects differ.",
+        (false, true) => {
+            "Rules name single fields of single objects; an annotation concerns the comparison of a whole app. No \
+             manifest changes."
+        }
+        (false, false) => "The rules name single fields of single objects. No manifest changes.",
     };
     format!(
         "{}\n\nWhy ({}):\n{}\n\nObjects ({}), of {}:\n{}\n\n{checked}\n",
@@ -116,7 +126,7 @@ pub(super) fn subject(class: DriftClass) -> &'static str {
         DriftClass::RejectedField => "Correct fields that the API server does not keep",
         DriftClass::HookResidue => "Delete hooks after they have succeeded",
         DriftClass::UnstableRender => "Ignore values that change with every render",
-        DriftClass::AdmissionMutated => "Ignore fields that admission sets",
+        DriftClass::AdmissionMutated => "Accept what admission sets",
         DriftClass::UnclaimedAddition => "Ignore fields that other writers add",
         DriftClass::LiveEdit | DriftClass::Unexplained => "Keep values that were changed in the cluster",
         DriftClass::SharedResource => "Leave shared objects to the apps that own them",

@@ -66,7 +66,7 @@ fn of_application(
         let url = normalize_repo_url(&source.repo_url);
         let roots = urls.iter().filter(|(root, urls)| urls.contains(&url) && root.join(path).is_dir());
         readers.extend(roots.map(|(root, _)| Reader {
-            app: Some(app.id.name.clone()),
+            app: Some(app.id.clone()),
             instance: instance.clone(),
             namespace: app.destination.namespace.clone(),
             scopes: Scopes::built_in(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::case::{Case, UnitChange};
+use super::case::Case;
 use super::commits::subject;
 use super::plan::Plan;
 
@@ -37,7 +37,7 @@ pub(super) fn text(plan: &Plan, cases: &[Case]) -> String {
             let _ = writeln!(text, "- and {} more", keys.len() - MAX_OBJECTS);
         }
     }
-    let has_edits = units().any(|unit| !matches!(unit.change, UnitChange::Ignore(_)));
+    let has_edits = units().any(|unit| !unit.change.is_of_application());
     if has_edits {
         text.push_str(
             "\nChecked: every app was rendered again, and only the intended fields of these objects differ.\n",

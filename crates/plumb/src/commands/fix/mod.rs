@@ -17,4 +17,7 @@ mod show;
 mod through;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use run::{Args, run};

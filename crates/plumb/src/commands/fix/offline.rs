@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use plumb_core::fix::FixGoal;
 use plumb_crd::Application;
 
+use super::application_files::Written;
 use super::case::{Case, CaseObject, SyncResult};
 use crate::context::Context;
 use crate::error::CommandError;
@@ -38,6 +39,7 @@ pub(super) fn cases(
             scopes: app.scopes,
             sources: BTreeMap::from([(app.source.index, app.source)]),
             goal: goal.unwrap_or(FixGoal::ArgoCd),
+            written: app.application.as_ref().map(Written::of).unwrap_or_default(),
         }
     });
     Ok((case.collect(), judged.applications))

@@ -1,11 +1,10 @@
 //! What others render from the files that change.
 
 use plumb_core::desired::{DesiredSet, Origin};
-use plumb_core::fix::{Action, IgnoreEntry, ObjectChange, Unstable, prove_intended};
-use plumb_crd::Application;
+use plumb_core::fix::{Action, ObjectChange, Unstable, prove_intended};
 use plumb_render::Freshness;
 
-use super::case::{Unit, UnitChange};
+use super::case::{OfApplication, Unit, UnitChange};
 use super::place::FilePlace;
 use super::plan::{Contents, Planner, edits_of, unstable};
 use super::readers::Reader;
@@ -28,7 +27,7 @@ impl Planner<'_> {
             // An app reads its own files; which source of several does not matter here.
             let own = case.sources.values().find(|source| source.root == place.root);
             let others = match own {
-                Some(source) => self.planning.readers.others(place, &case.id.name, source),
+                Some(source) => self.planning.readers.others(place, &case.id, source),
                 None => self.planning.readers.of(place),
             };
             for reader in others {
@@ -55,10 +54,10 @@ impl Planner<'_> {
             .filter(|other| other.class == unit.class && self.is_of(other, reader))
             .filter_map(|other| match &other.change {
                 UnitChange::Edit(change, _) | UnitChange::Through(change, ..) => Some(change),
-                UnitChange::Drop(_) | UnitChange::Ignore(_) => None,
+                UnitChange::Drop(_) | UnitChange::Ignore(_) | UnitChange::Compare(_) => None,
             })
             .collect();
-        let rule = ignore_rule(unit).and_then(|entry| self.rule_in(&old, unit, entry));
+        let rule = self.change_in(&old, unit);
         let intended: Vec<&ObjectChange> = intended.into_iter().chain(&rule).collect();
         let Err(why) = prove_intended(&old, &new, &intended, &Unstable::default()) else { return Ok(()) };
         let unstable = unstable(self.planning.renderer, &reader.source, |rendered| {
@@ -70,23 +69,27 @@ impl Planner<'_> {
         prove_intended(&old, &new, &intended, &unstable).map_err(|why| why.to_string())
     }
 
-    /// The Application of the changed app, if it is one of these objects, with the rule that it gets.
-    fn rule_in(&self, rendered: &DesiredSet, unit: &Unit, entry: &IgnoreEntry) -> Option<ObjectChange> {
-        let app = &self.planning.cases.get(unit.case)?.id;
-        let (key, object) = rendered.objects.iter().find(|(key, _)| {
-            key.kind == Application::KIND && key.group == "argoproj.io" && key.name == app.name
-        })?;
+    /// The Application of the changed app, or the set that makes it, if it is one of these objects, with the rule or the
+    /// annotation that it gets.
+    fn change_in(&self, rendered: &DesiredSet, unit: &Unit) -> Option<ObjectChange> {
+        let case = self.planning.cases.get(unit.case)?;
+        let file = self.planning.applications.of(&case.id, &case.written).ok()?;
+        let (key, object) = rendered
+            .objects
+            .iter()
+            .find(|(key, _)| key.group_kind() == file.key.group_kind() && key.name == file.key.name)?;
+        let operations = of_application(unit)?.operations(file.inside.find(object.manifest.value())?).ok()?;
         Some(ObjectChange {
             key: key.clone(),
             origin: Origin { source: 0, file: String::new(), line: 1, verbatim: true },
-            operations: entry.operations(object.manifest.value()),
+            operations: operations.iter().map(|operation| operation.inside(&file.inside)).collect(),
             why: String::new(),
         })
     }
 
     fn is_of(&self, unit: &Unit, reader: &Reader) -> bool {
         let case = self.planning.cases.get(unit.case);
-        case.is_some_and(|case| reader.app.as_ref() == Some(&case.id.name))
+        case.is_some_and(|case| reader.app.as_ref() == Some(&case.id))
     }
 
     fn rendered(&self, reader: &Reader, contents: &Contents) -> Result<DesiredSet, String> {
@@ -97,11 +100,12 @@ impl Planner<'_> {
     }
 }
 
-fn ignore_rule(unit: &Unit) -> Option<&IgnoreEntry> {
+fn of_application(unit: &Unit) -> Option<OfApplication<'_>> {
     match &unit.change {
-        UnitChange::Ignore(entry) => Some(entry),
+        UnitChange::Ignore(entry) => Some(OfApplication::Ignore(entry)),
+        UnitChange::Compare(comparison) => Some(OfApplication::Compare(comparison)),
         UnitChange::Through(_, _, otherwise) => match &**otherwise {
-            Action::Ignore(entry) => Some(entry),
+            Action::Ignore(entry) => Some(OfApplication::Ignore(entry)),
             _ => None,
         },
         UnitChange::Edit(..) | UnitChange::Drop(_) => None,

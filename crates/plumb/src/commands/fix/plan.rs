@@ -8,16 +8,16 @@ use plumb_core::app::AppId;
 use plumb_core::desired::{DesiredSet, Origin};
 use plumb_core::drift::DriftClass;
 use plumb_core::fix::{
-    Action, IgnoreEntry, ObjectChange, ProofFailure, Unstable, drop_document, edit_file, locate, prove,
-    prove_dropped, same_places, still_there,
+    Action, ObjectChange, ProofFailure, Unstable, drop_document, edit_file, locate, prove, prove_dropped,
+    same_places, still_there,
 };
 use plumb_core::source::RepoPath;
-use plumb_core::yaml::{Limits, parse_documents_bytes};
+use plumb_core::yaml::{Limits, Operation, parse_documents_bytes};
 use plumb_render::{Freshness, Rendered};
 use serde_json::Value;
 
 use super::application_files::ApplicationFiles;
-use super::case::{Advice, Case, Unit, UnitChange};
+use super::case::{Advice, Case, OfApplication, Unit, UnitChange};
 use super::place::FilePlace;
 use super::readers::Readers;
 use crate::local::{LocalRenderer, LocalSource, desired_set};
@@ -124,14 +124,20 @@ impl<'cases> Planner<'cases> {
         for unit in units {
             let outcome = match &unit.change {
                 UnitChange::Edit(..) => continue,
-                UnitChange::Ignore(entry) => self.kept_for_all(unit, |planner| planner.ignore(unit, entry)),
+                UnitChange::Ignore(entry) => {
+                    self.kept_for_all(unit, |planner| planner.application(unit, OfApplication::Ignore(entry)))
+                }
+                UnitChange::Compare(comparison) => self.kept_for_all(unit, |planner| {
+                    planner.application(unit, OfApplication::Compare(comparison))
+                }),
                 UnitChange::Drop(change) => self.kept_for_all(unit, |planner| planner.drop(unit, change)),
                 UnitChange::Through(change, compared, otherwise) => {
                     let through = self.kept_for_all(unit, |planner| planner.through(unit, change, compared));
                     match (through, &**otherwise) {
                         (Ok(is_other), _) => Ok(is_other),
                         (Err(_), Action::Ignore(entry)) => {
-                            self.kept_for_all(unit, |planner| planner.ignore(unit, entry))
+                            let rule = OfApplication::Ignore(entry);
+                            self.kept_for_all(unit, |planner| planner.application(unit, rule))
                         }
                         (Err(why), _) => Err(why),
                     }
@@ -273,20 +279,26 @@ impl<'cases> Planner<'cases> {
     ) -> Result<bool, String> {
         if let (UnitChange::Edit(_, compared), Some(object)) = (&unit.change, rendered.objects.get(&unit.key))
         {
-            if self.is_made((case, source), object.manifest.value(), change)? {
+            let is_made = self.is_made((case, source), object.manifest.value(), change)?;
+            if is_made || self.is_there((case, source), change)? {
                 return Ok(false);
             }
             self.in_place((case, source), compared, object.manifest.value(), change)?;
         }
-        let place = match own_file(source, &change.origin.file) {
-            Ok(place) => place,
-            // A base that nothing else uses is the app's own, wherever it is.
-            Err(why) => {
-                let only = self.planning.readers.only_of(&case.id.name, source, &change.origin.file);
-                only.ok_or(why)?
-            }
-        };
+        let place = self.document_place((case, source), change)?;
         self.write(&place, change)
+    }
+
+    /// The file of an object's document, if it is the app's own.
+    pub(super) fn document_place(
+        &self,
+        (case, source): (&Case, &LocalSource),
+        change: &ObjectChange,
+    ) -> Result<FilePlace, String> {
+        own_file(source, &change.origin.file).or_else(|why| {
+            // A base that nothing else uses is the app's own, wherever it is.
+            self.planning.readers.only_of(&case.id, source, &change.origin.file).ok_or(why)
+        })
     }
 
     /// The working copy says what was compared with the cluster, and no other change of this run changed the place.
@@ -302,6 +314,21 @@ impl<'cases> Planner<'cases> {
         let object = object.ok_or_else(|| format!("the render does not have {}", change.key))?;
         same_places(compared, object.manifest.value(), change).map_err(|why| why.to_string())?;
         still_there(object.manifest.value(), now, change).map_err(|why| why.to_string())
+    }
+
+    /// Does the working copy say what it shall, before any change? Then an earlier run made the change, and the cluster does
+    /// not follow it yet.
+    pub(super) fn is_there(
+        &mut self,
+        (case, source): (&Case, &LocalSource),
+        change: &ObjectChange,
+    ) -> Result<bool, String> {
+        let untouched = self.untouched(case, source)?;
+        let Some(object) = untouched.objects.get(&change.key) else { return Ok(false) };
+        let changes_nothing = |operation: &Operation| {
+            operation.apply(object.manifest.value()).is_ok_and(|after| after == *object.manifest.value())
+        };
+        Ok(!change.operations.is_empty() && change.operations.iter().all(changes_nothing))
     }
 
     /// Was the change made already, for another app that reads the same file?
@@ -333,7 +360,7 @@ impl<'cases> Planner<'cases> {
         Ok(rendered)
     }
 
-    fn write(&mut self, place: &FilePlace, change: &ObjectChange) -> Result<bool, String> {
+    pub(super) fn write(&mut self, place: &FilePlace, change: &ObjectChange) -> Result<bool, String> {
         let content = self.content(place)?;
         let mut edit = edit_file(&content, std::slice::from_ref(change));
         if let Some((_, why)) = edit.refused.pop() {
@@ -344,17 +371,20 @@ impl<'cases> Planner<'cases> {
         Ok(is_other)
     }
 
-    fn ignore(&mut self, unit: &Unit, entry: &IgnoreEntry) -> Result<bool, String> {
+    /// Changes the document of the Application, or of the set that makes it.
+    fn application(&mut self, unit: &Unit, change: OfApplication<'_>) -> Result<bool, String> {
         let Some(case) = self.planning.cases.get(unit.case) else { return Ok(false) };
-        let file = self.planning.applications.of(&case.id)?;
+        let file = self.planning.applications.of(&case.id, &case.written)?;
         let content = self.content(&file.place)?;
         let documents =
             parse_documents_bytes(&content, &Limits::default()).map_err(|error| error.to_string())?;
-        let inside = locate(&documents, &file.key, file.line);
-        let application =
-            inside.as_ref().and_then(|inside| inside.path.find(&documents.get(inside.document)?.value));
+        let found = locate(&documents, &file.key, file.line);
+        let object = found.as_ref().and_then(|found| found.path.find(&documents.get(found.document)?.value));
+        let application = object.and_then(|object| file.inside.find(object));
         let application = application
-            .ok_or_else(|| format!("{} does not have the Application any more", file.place.path))?;
+            .ok_or_else(|| format!("{} does not have the {} any more", file.place.path, file.key.kind))?;
+        let operations = change.operations(application)?;
+        let is_shared = matches!(change, OfApplication::Compare(_));
         let change = ObjectChange {
             key: file.key,
             origin: Origin {
@@ -363,10 +393,12 @@ impl<'cases> Planner<'cases> {
                 line: file.line,
                 verbatim: true,
             },
-            operations: entry.operations(application),
-            why: entry.why.clone(),
+            operations: operations.iter().map(|operation| operation.inside(&file.inside)).collect(),
+            why: change.why(),
         };
-        self.write(&file.place, &change)
+        let is_other = self.write(&file.place, &change)?;
+        // Objects share an annotation: it is made for each of them.
+        Ok(is_other || is_shared && self.plan.before.get(&file.place) != self.current.get(&file.place))
     }
 
     pub(super) fn content(&mut self, place: &FilePlace) -> Result<Vec<u8>, String> {
@@ -425,9 +457,16 @@ impl<'cases> Planner<'cases> {
                 let file = &change.origin.file;
                 format!("remove the document of {} from {file}: {}", change.key, change.why)
             }
-            UnitChange::Ignore(entry) => {
-                format!("add to spec.ignoreDifferences of the Application {}: {}", case.id, entry.value())
-            }
+            UnitChange::Ignore(entry) => match &case.written.set {
+                Some(set) => format!(
+                    "add to spec.template.spec.ignoreDifferences of the ApplicationSet {set}: {}",
+                    entry.value()
+                ),
+                None => {
+                    format!("add to spec.ignoreDifferences of the Application {}: {}", case.id, entry.value())
+                }
+            },
+            UnitChange::Compare(comparison) => comparison.instruction.clone(),
         };
         self.plan.refused.push(Advice {
             app: case.id.clone(),

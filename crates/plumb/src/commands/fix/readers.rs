@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use plumb_core::app::{Source, SourceTool};
+use plumb_core::app::{AppId, Source, SourceTool};
 use plumb_core::desired::Scopes;
 use plumb_core::source::RepoPath;
 use plumb_core::yaml::{Limits, parse_documents_bytes};
@@ -38,7 +38,7 @@ const NO_PATHS: [&str; 13] = [
 #[derive(Clone)]
 pub(super) struct Reader {
     /// The app; `None` for a kustomization that no known app uses.
-    pub(super) app: Option<String>,
+    pub(super) app: Option<AppId>,
     /// Its name in tracking marks.
     pub(super) instance: String,
     /// Namespace of objects that name none.
@@ -76,7 +76,7 @@ impl Reader {
     /// In words, for a refusal.
     pub(super) fn name(&self) -> String {
         match &self.app {
-            Some(app) => format!("the app {app}"),
+            Some(app) => format!("the app {}", app.name),
             None => format!("the kustomization {}", self.source.source.path.as_deref().unwrap_or(".")),
         }
     }
@@ -113,7 +113,7 @@ impl Readers {
     }
 
     /// The file, if it is outside of the app's directory and this app alone uses it.
-    pub(super) fn only_of(&self, app: &str, source: &LocalSource, file: &str) -> Option<FilePlace> {
+    pub(super) fn only_of(&self, app: &AppId, source: &LocalSource, file: &str) -> Option<FilePlace> {
         let place = FilePlace::find(&source.root, file).ok()?;
         let own = folder(source)?;
         let users = users(self.kustomizations.get(&place.root)?, &place.path);
@@ -121,7 +121,7 @@ impl Readers {
     }
 
     /// Everything else that may be rendered from the file.
-    pub(super) fn others(&self, place: &FilePlace, app: &str, source: &LocalSource) -> Vec<Reader> {
+    pub(super) fn others(&self, place: &FilePlace, app: &AppId, source: &LocalSource) -> Vec<Reader> {
         self.find(place, Some((app, source)))
     }
 
@@ -130,13 +130,13 @@ impl Readers {
         self.find(place, None)
     }
 
-    fn find(&self, place: &FilePlace, but: Option<(&str, &LocalSource)>) -> Vec<Reader> {
+    fn find(&self, place: &FilePlace, but: Option<(&AppId, &LocalSource)>) -> Vec<Reader> {
         let own = but.and_then(|(_, source)| folder(source));
         let all = self.kustomizations.get(&place.root).map(Vec::as_slice).unwrap_or_default();
         let users = users(all, &place.path);
         let is_own = |reader: &Reader| {
             but.is_some_and(|(app, source)| {
-                reader.app.as_deref() == Some(app)
+                reader.app.as_ref() == Some(app)
                     && reader.folder() == own
                     && reader.source.index == source.index
             })
@@ -283,9 +283,13 @@ mod tests {
         }
     }
 
+    fn id(name: &str) -> AppId {
+        AppId { namespace: "argocd".to_owned(), name: name.to_owned() }
+    }
+
     fn app(root: &Path, name: &str, folder: &str) -> Reader {
         Reader {
-            app: Some(name.to_owned()),
+            app: Some(id(name)),
             instance: name.to_owned(),
             namespace: None,
             scopes: Scopes::built_in(),
@@ -306,7 +310,7 @@ mod tests {
 
     fn others(root: &Path, readers: &Readers, file: &str) -> Vec<String> {
         let place = FilePlace { root: root.to_owned(), path: path(file) };
-        let others = readers.others(&place, "prod", &source(root, "prod"));
+        let others = readers.others(&place, &id("prod"), &source(root, "prod"));
         others.iter().map(Reader::name).collect()
     }
 
@@ -320,7 +324,7 @@ mod tests {
             let readers = readers(root, kustomizations, apps);
             std::fs::create_dir_all(root.join("base")).unwrap();
             std::fs::write(root.join("base/web.yaml"), "").unwrap();
-            readers.only_of("prod", &source(root, "prod"), "base/web.yaml").is_some()
+            readers.only_of(&id("prod"), &source(root, "prod"), "base/web.yaml").is_some()
         };
         let (base, prod) = (("base", "web.yaml"), ("prod", "../base"));
         let own = ("prod", "prod");
@@ -333,6 +337,16 @@ mod tests {
         assert!(!only(&[base, prod], &[own, ("all", ".")]));
         assert!(!only(&[base, prod], &[own, ("twin", "prod")]), "two apps of one folder");
         assert!(!only(&[base], &[own]));
+    }
+
+    #[test]
+    fn an_app_of_the_same_name_in_another_namespace_is_another_reader() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let mut twin = app(&root, "prod", "prod");
+        twin.app = Some(AppId { namespace: "team".to_owned(), ..id("prod") });
+        let readers = Readers::search(&BTreeSet::new(), vec![app(&root, "prod", "prod"), twin]);
+        assert_eq!(others(&root, &readers, "prod/web.yaml"), ["the app prod"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{cluster, commits, merge_request, offline, show, write};
 use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
-use crate::local::{Checkouts, LocalRenderer, OfflineArgs};
+use crate::local::{Checkouts, LocalRenderer, OfflineArgs, top};
 use crate::prompt::{Answer, answer};
 use crate::render_here::RenderArgs;
 use crate::select::class::class;
@@ -171,7 +171,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
 /// The named working copies. The Applications may be in another repository than their sources.
 fn given(args: &Args, checkouts: &Checkouts) -> BTreeSet<PathBuf> {
     let all = checkouts.all().filter(|_| !args.offline.is_given());
-    all.filter_map(|path| path.canonicalize().ok()).collect()
+    all.filter_map(|path| top(path).canonicalize().ok()).collect()
 }
 
 /// A directory that is misspelled must not look like one without changes.

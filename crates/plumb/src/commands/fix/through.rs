@@ -3,7 +3,7 @@
 use plumb_core::app::SourceTool;
 use plumb_core::desired::DesiredSet;
 use plumb_core::fix::{
-    ObjectChange, literal_line, names_for_patches, overlay_patch, prove, value_candidates,
+    ObjectChange, literal_lines, names_for_patches, overlay_patch, prove, value_candidates,
 };
 use plumb_core::yaml::{Limits, Operation, edit_document, parse_documents_bytes};
 use serde_json::Value;
@@ -28,6 +28,9 @@ impl<'cases> Planner<'cases> {
         compared: &Value,
     ) -> Result<bool, String> {
         let at = self.case_of(unit, change)?;
+        if self.is_there(at, change)? {
+            return Ok(false);
+        }
         let before = self.render(at.0, at.1)?;
         let rendered = before.objects.get(&change.key);
         let rendered = rendered.ok_or_else(|| format!("the render does not have {}", change.key))?;
@@ -35,6 +38,10 @@ impl<'cases> Planner<'cases> {
         let folder = at.1.source.path.as_deref().unwrap_or(".").to_owned();
         let has = |name: &str| at.1.root.join(&folder).join(name).is_file();
         if let Some(name) = KUSTOMIZATIONS.into_iter().find(|name| has(name)) {
+            let in_document = |planner: &mut Self| planner.in_document(at, change, &before);
+            if self.kept_if_proved(in_document).is_ok() {
+                return Ok(true);
+            }
             let file = format!("{folder}/{name}");
             let kustomization = self.first_document(&own_file(at.1, &file)?)?;
             let mut outcome = Err("the overlay does not render the object".to_owned());
@@ -64,6 +71,20 @@ impl<'cases> Planner<'cases> {
         })
     }
 
+    /// The document that an overlay adds to, where the change passes through the overlay as it is.
+    fn in_document(
+        &mut self,
+        at: Place<'cases>,
+        change: &ObjectChange,
+        before: &DesiredSet,
+    ) -> Result<bool, String> {
+        let place = self.document_place(at, change)?;
+        self.write(&place, change)?;
+        let after = self.render(at.0, at.1)?;
+        self.proof(at, |unstable| prove(before, &after, &[change], unstable))?;
+        Ok(true)
+    }
+
     fn in_overlay(
         &mut self,
         (case, source): Place<'cases>,
@@ -78,7 +99,7 @@ impl<'cases> Planner<'cases> {
         Ok(true)
     }
 
-    /// One operation: in the values, or in the one line of the template that says it.
+    /// One operation: in the values, or in a line of the template that says it, or beside one.
     fn in_chart(&mut self, at: Place<'cases>, folder: &str, step: &ObjectChange) -> Result<(), String> {
         let before = self.render(at.0, at.1)?;
         let rendered = before.objects.get(&step.key).map(|object| object.manifest.value().clone());
@@ -109,10 +130,17 @@ impl<'cases> Planner<'cases> {
         let place = own_file(at.1, &step.origin.file)?;
         let content = self.content(&place)?;
         let text = std::str::from_utf8(&content).map_err(|error| error.to_string())?;
-        let changed = literal_line(text, &rendered, operation);
-        let changed = changed.ok_or("no value and no single line of the template is certainly this field")?;
-        self.current.insert(place, changed.into_bytes());
-        self.proved(at, (&before, step)).map(drop)
+        let mut outcome = Err("no value and no line of the template is certainly this field".to_owned());
+        for changed in literal_lines(text, &rendered, operation).into_iter().take(MAX_CANDIDATES) {
+            outcome = self.kept_if_proved(|planner| {
+                planner.current.insert(place.clone(), changed.into_bytes());
+                planner.proved(at, (&before, step))
+            });
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome.map(drop)
     }
 
     fn proved(

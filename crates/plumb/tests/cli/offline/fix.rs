@@ -153,6 +153,20 @@ const RULE: &str = "  ignoreDifferences:
         - /spec/ports/0/protocol
 ";
 
+/// `git diff` would not show the change of a file that git does not know.
+#[test]
+fn a_file_that_is_not_committed_stays_as_it_is() -> Result<()> {
+    let scene = scene()?;
+    scene.repo.git(&["rm", "--quiet", "--cached", "shop/windows.yaml"])?;
+    scene.repo.git(&["commit", "--quiet", "-m", "without it"])?;
+    let line = format!("{} --class SchemaDefault --yes", scene.line);
+    let said = scene.shell.quietly(&line, &[], "")?;
+    assert!(said.code == 20 && said.stderr.contains("shop/windows.yaml"), "{}", said.stderr);
+    assert_eq!(scene.text("shop/windows.yaml")?, WINDOWS.replace('\n', "\r\n"));
+    assert_eq!(scene.text("shop/all.yaml")?, SHOP);
+    Ok(())
+}
+
 const SHOP: &str = "\
 # The things of the shop.
 apiVersion: example.io/v1

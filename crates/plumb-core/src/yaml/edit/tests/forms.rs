@@ -236,3 +236,53 @@ fn an_item_comes_with_the_reason_above_it() {
     "]],
     );
 }
+
+#[test]
+fn a_field_comes_with_the_reason_above_it() {
+    let explain = Operation::Explain {
+        path: FieldPath::from_pointer("/metadata/annotations/b"),
+        value: json!("x"),
+        comment: "so that it shows".to_owned(),
+    };
+    check(
+        "metadata:\n  name: a # c\nspec: {}\n",
+        explain.clone(),
+        &expect![[r#"
+            metadata:
+              name: a # c
+              annotations:
+                # so that it shows
+                b: "x"
+            spec: {}
+        "#]],
+    );
+    check(
+        "metadata:\n  annotations:\n    a: 1\n    b: y\n    c: 2\n",
+        explain.clone(),
+        &expect![[r#"
+            metadata:
+              annotations:
+                a: 1
+                # so that it shows
+                b: x
+                c: 2
+        "#]],
+    );
+    let twice = "metadata:\n  annotations:\n    b: x\n";
+    check(
+        twice,
+        explain.clone(),
+        &expect![[r"
+        metadata:
+          annotations:
+            b: x
+    "]],
+    );
+    check(
+        "metadata: {name: a}\n",
+        explain,
+        &expect![[r#"
+            metadata: {name: a, annotations: {b: "x"}}
+        "#]],
+    );
+}
