@@ -82,6 +82,7 @@ pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
     let old = load(&renderer, &old, context.namespace(), &directories, false).await;
     // Rendered twice: what differs in each render is no change.
     let new = load(&renderer, &new, context.namespace(), &directories, true).await;
+    new.note_twins(context);
     let schemas: SchemaSet = schemas.with_crds(&old.crds).with_crds(&new.crds);
     let schemas = schemas.with_sensitive_fields(SensitiveField::built_in().into());
     let states = |loaded: &LoadedRepository| -> Vec<AppState> {

@@ -1,10 +1,13 @@
 //! All apps of a repository.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plumb_core::app::AppId;
 use plumb_core::desired::Scopes;
 use plumb_core::object::Manifest;
+use plumb_core::source::RepoPath;
+use plumb_crd::application::ApplicationSpec;
 use plumb_crd::to_app;
 use serde_json::Value;
 
@@ -12,6 +15,7 @@ use super::app::{Failure, Rendering};
 use super::applications::{FoundApplication, documents, of};
 use super::sets::{FoundSet, SetSources, from_set, set_in};
 use super::{RepositoryApp, RepositoryRenderer, RepositoryState, bare};
+use crate::context::Context;
 
 /// An app of apps that renders itself would not come to an end.
 const MOST_APPS: usize = 5_000;
@@ -24,6 +28,28 @@ pub(crate) struct LoadedRepository {
     pub(crate) crds: Vec<Manifest>,
     /// Sets whose clusters no file names.
     pub(crate) lack_clusters: Vec<String>,
+    /// Applications that are not among the apps, because another one has their name.
+    twins: Vec<Twin>,
+}
+
+/// An Application that has the name of another one, and says something else.
+struct Twin {
+    name: String,
+    file: String,
+    /// The file of the other one.
+    other: String,
+}
+
+impl LoadedRepository {
+    /// Names the Applications that are not among the apps.
+    pub(crate) fn note_twins(&self, context: &Context) {
+        for Twin { name, file, other } in &self.twins {
+            context.out.note(&format!(
+                "note: {name} in {file} is not checked: another Application of this name is in {other}\n\
+                 hint: name the directory of the one to check"
+            ));
+        }
+    }
 }
 
 /// What waits to be rendered, and what was seen.
@@ -42,6 +68,16 @@ impl Waiting {
         } else if let Some(set) = set_in(value) {
             self.sets.push(FoundSet { set, file: file.to_owned() });
         }
+    }
+
+    /// Of Applications with the same name, those in these directories come first. The last one waiting is taken first.
+    fn prefer(&mut self, directories: &[String]) {
+        let directories: Vec<RepoPath> =
+            directories.iter().filter_map(|path| RepoPath::root().join(path).ok()).collect();
+        self.applications.sort_by_cached_key(|found| {
+            let file = RepoPath::parse(&found.file);
+            file.is_ok_and(|file| directories.iter().any(|directory| file.is_within(directory)))
+        });
     }
 
     /// Generates the Applications of the sets. Returns an app for each set that fails.
@@ -77,6 +113,37 @@ struct SeenSets {
     owners: BTreeMap<AppId, String>,
 }
 
+/// The Applications so far, each with its file.
+#[derive(Default)]
+struct SeenApplications {
+    first: BTreeMap<AppId, (ApplicationSpec, String)>,
+    twins: Vec<Twin>,
+}
+
+impl SeenApplications {
+    /// Is it the first one of its name?
+    fn is_new(&mut self, id: AppId, found: &FoundApplication) -> bool {
+        match self.first.entry(id) {
+            Entry::Vacant(entry) => {
+                entry.insert((found.application.spec.clone(), found.file.clone()));
+                true
+            }
+            Entry::Occupied(entry) => {
+                let (spec, other) = entry.get();
+                // What an app of apps renders from a file may say more than the file.
+                if *other != found.file && *spec != found.application.spec {
+                    self.twins.push(Twin {
+                        name: entry.key().name.clone(),
+                        file: found.file.clone(),
+                        other: other.clone(),
+                    });
+                }
+                false
+            }
+        }
+    }
+}
+
 /// Renders every Application in the files, those that sets generate, and those that they render themselves. Without any, the directories are the
 /// apps. `twice` renders a second time.
 pub(crate) async fn load(
@@ -92,17 +159,19 @@ pub(crate) async fn load(
     }
     let sources = renderer.set_sources(state);
     let mut seen_sets = SeenSets::default();
-    let mut seen: BTreeSet<AppId> = BTreeSet::new();
+    let mut seen = SeenApplications::default();
     let mut apps = waiting.generate(&sources, &mut seen_sets);
-    while let Some(FoundApplication { application, file }) = waiting.applications.pop() {
+    waiting.prefer(directories);
+    while let Some(found) = waiting.applications.pop() {
         // A file may leave out the namespace. Then the app is taken to be in the control-plane namespace.
-        let mut id = application.id();
+        let mut id = found.application.id();
         if id.namespace.is_empty() {
             control_plane.clone_into(&mut id.namespace);
         }
-        if apps.len() >= MOST_APPS || !seen.insert(id) {
+        if apps.len() >= MOST_APPS || !seen.is_new(id, &found) {
             continue;
         }
+        let FoundApplication { application, file } = found;
         let app = match to_app(&application) {
             Ok(app) => app,
             Err(problems) => {
@@ -135,10 +204,10 @@ pub(crate) async fn load(
             apps.push(RepositoryApp::of_directory(name, path, rendering));
         }
     }
-    settle(apps, waiting.lack_clusters)
+    settle(apps, waiting.lack_clusters, seen.twins)
 }
 
-fn settle(mut apps: Vec<RepositoryApp>, lack_clusters: Vec<String>) -> LoadedRepository {
+fn settle(mut apps: Vec<RepositoryApp>, lack_clusters: Vec<String>, twins: Vec<Twin>) -> LoadedRepository {
     let documents = apps.iter().flat_map(RepositoryApp::rendered);
     let crds: Vec<Manifest> = documents
         .filter(|document| document.value["kind"] == "CustomResourceDefinition")
@@ -149,5 +218,5 @@ fn settle(mut apps: Vec<RepositoryApp>, lack_clusters: Vec<String>) -> LoadedRep
         app.settle(&scopes);
     }
     apps.sort_by(|one, other| one.name.cmp(&other.name));
-    LoadedRepository { apps, crds, lack_clusters }
+    LoadedRepository { apps, crds, lack_clusters, twins }
 }

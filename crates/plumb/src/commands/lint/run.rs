@@ -186,6 +186,7 @@ fn note_missing(context: &Context, schemas: &SchemaSet, loaded: &LoadedRepositor
             loaded.lack_clusters.join(", ")
         ));
     }
+    loaded.note_twins(context);
     for app in &loaded.apps {
         if let Some(Failure::NeedsCluster(what)) = &app.failure {
             context.out.note(&format!(

@@ -29,6 +29,42 @@ fn stage() -> Result<(Shell, GitRepo, String)> {
     Ok((shell, repo, checkout))
 }
 
+/// The clusters of a repository often have an app of the same name each.
+#[test]
+fn of_two_applications_of_a_name_the_one_in_the_named_directory_is_checked() -> Result<()> {
+    let shell = Shell::new()?;
+    let repo = GitRepo::new()?;
+    let application = |cluster: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: shop, namespace: argocd}}\nspec:\n  \
+             project: default\n  source: {{repoURL: https://example.com/shop.git, path: deploy/{cluster}}}\n  \
+             destination: {{server: https://kubernetes.default.svc, namespace: shop}}\n"
+        )
+    };
+    let secret = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\nstringData: {{password: hunter2}}\n"
+        )
+    };
+    repo.commit(&[
+        ("clusters/dev/shop.yaml", application("dev")),
+        ("clusters/prod/shop.yaml", application("prod")),
+        ("deploy/dev/all.yaml", secret("of-dev")),
+        ("deploy/prod/all.yaml", secret("of-prod")),
+    ])?;
+    for (cluster, other) in [("dev", "prod"), ("prod", "dev")] {
+        let line = format!("plumb lint {}/clusters/{cluster}", repo.path().display());
+        let said = shell.quietly(&line, &[], "")?;
+        ensure!(said.stdout.contains(&format!("of-{cluster}")), "{}{}", said.stdout, said.stderr);
+        ensure!(!said.stdout.contains(&format!("of-{other}")), "{}", said.stdout);
+        let note = format!(
+            "shop in clusters/{other}/shop.yaml is not checked: another Application of this name is in clusters/{cluster}/"
+        );
+        ensure!(said.stderr.contains(&note), "{}", said.stderr);
+    }
+    Ok(())
+}
+
 const SHOP: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
