@@ -140,21 +140,28 @@ pub(crate) fn start() -> Result<ExitCode, CommandError> {
     if let Command::Run(args) = &mut cli.command {
         args.set_server_flags(cli.unsupported.take_for_server()?);
     }
-    let remote = match &cli.command {
+    let mut remote = match &cli.command {
         command if command.is_about_logins() || command.has_both_ways() => cli.unsupported.take_for_remote(),
         _ => Flags::default(),
     };
     cli.unsupported.refuse()?;
     let (core, chooses_cluster) = (cli.connection.is_core(), cli.connection.chooses_cluster());
     let mut context = Context::new(cli.connection, cli.command.namespace_means(), config::colour_allowed());
-    if cli.command.has_both_ways() && choose(&remote, core, chooses_cluster) == Choice::Server {
-        context = context.through(Api::of(&remote)?);
-    }
+    let goes_through =
+        cli.command.has_both_ways() && choose(&remote, core, chooses_cluster) == Choice::Server;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| CommandError::because("start the runtime", error))?;
+    // A port is forwarded with the kubeconfig, and stays open while the command runs.
+    if remote.port_forward.is_some() {
+        let connection = runtime.block_on(context.connect())?;
+        runtime.block_on(remote.forward(&connection, context.namespace()))?;
+    }
+    if goes_through {
+        context = context.through(Api::of(&remote)?);
+    }
     let outcome = runtime.block_on(Box::pin(run(&context, name, cli.command, &remote)));
     // An abandoned read of stdin or name lookup must not delay the exit. But the workers need a moment to end: the
     // exit of the process destroys the random number state of the TLS library, and a worker that is closing a

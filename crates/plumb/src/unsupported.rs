@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::config;
 use crate::error::CommandError;
-use crate::remote::Flags;
+use crate::remote::{Flags, PortForward};
 
 /// The arguments of an unsupported command, which are ignored.
 #[derive(Debug, clap::Args)]
@@ -168,9 +168,9 @@ const API: Refusal = Refusal {
     why: "this command uses the Kubernetes API directly",
     hint: "leave it out; --kubeconfig and --context select the cluster",
 };
-const PORT_FORWARD: Refusal = Refusal {
-    why: "plumb forwards no ports",
-    hint: "`kubectl port-forward -n argocd service/argocd-server 8080:443`, then --server localhost:8080",
+const RETRIES: Refusal = Refusal {
+    why: "plumb sends no request again by itself",
+    hint: "leave it out, and run the command again",
 };
 const CONFIG: Refusal = Refusal {
     why: "plumb has no configuration file: cluster and user are those of the kubeconfig",
@@ -204,7 +204,16 @@ impl UnsupportedFlags {
     /// which every server and every proxy understands, so `--grpc-web` changes nothing.
     pub(crate) fn take_for_remote(&mut self) -> Flags {
         self.grpc_web = false;
+        let namespace = self.port_forward_namespace.take();
+        let forwards = std::mem::take(&mut self.port_forward) || namespace.is_some();
+        // Without a forwarded port, the name of the pods means nothing.
+        let port_forward = forwards.then(|| PortForward { namespace, server_name: self.server_name.take() });
         Flags {
+            port_forward,
+            headers: std::mem::take(&mut self.header),
+            server_crt: self.server_crt.take().map(Into::into),
+            client_crt: self.client_crt.take().map(Into::into),
+            client_crt_key: self.client_crt_key.take().map(Into::into),
             server: self.server.take(),
             auth_token: self.auth_token.take(),
             plaintext: std::mem::take(&mut self.plaintext),
@@ -212,6 +221,7 @@ impl UnsupportedFlags {
             root_path: self.grpc_web_root_path.take(),
             context: self.argocd_context.take(),
             config: self.config.take().map(Into::into),
+            ..Flags::default()
         }
     }
 
@@ -224,14 +234,14 @@ impl UnsupportedFlags {
             ("--grpc-web-root-path", self.grpc_web_root_path.is_some(), &API),
             ("--plaintext", self.plaintext, &API),
             ("--insecure", self.insecure, &API),
-            ("--port-forward", self.port_forward, &PORT_FORWARD),
-            ("--port-forward-namespace", self.port_forward_namespace.is_some(), &PORT_FORWARD),
+            ("--port-forward", self.port_forward, &API),
+            ("--port-forward-namespace", self.port_forward_namespace.is_some(), &API),
             ("--argocd-context", self.argocd_context.is_some(), &API),
             ("--server-crt", self.server_crt.is_some(), &API),
             ("--client-crt", self.client_crt.is_some(), &API),
             ("--client-crt-key", self.client_crt_key.is_some(), &API),
             ("--header", !self.header.is_empty(), &API),
-            ("--http-retry-max", self.http_retry_max.is_some(), &API),
+            ("--http-retry-max", self.http_retry_max.is_some(), &RETRIES),
             ("--server-name", self.server_name.is_some(), &API),
             ("--controller-name", self.controller_name.is_some(), &API),
             ("--repo-server-name", self.repo_server_name.is_some(), &API),

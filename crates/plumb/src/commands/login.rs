@@ -7,17 +7,18 @@ use crate::context::Context;
 use crate::error::CommandError;
 use crate::exit::ExitCode;
 use crate::prompt;
-use crate::remote::{Api, Flags, KnownServer};
+use crate::remote::{Api, Flags, KnownServer, PORT_FORWARD};
 
 /// Log in to plumb's or Argo CD's API server, for commands that go through it.
 ///
-/// The token is kept in Argo CD's own file (`~/.config/argocd/config`), so `argocd` has the login, too.
+/// The token is kept in Argo CD's own file (`~/.config/argocd/config`), so `argocd` has the login, too, and plumb has
+/// those of `argocd login --sso`: plumb itself logs in with passwords only.
 ///
 /// Example: `plumb login argocd.example.com --username ann`
 #[derive(Debug, clap::Args)]
 pub(crate) struct LoginArgs {
-    /// Address of the server: `HOST[:PORT]`.
-    server: String,
+    /// Address of the server: `HOST[:PORT]`; none with `--port-forward`.
+    server: Option<String>,
     /// Name of the account [default: asked for].
     #[arg(long)]
     username: Option<String>,
@@ -43,8 +44,19 @@ pub(crate) async fn login(
     args: &LoginArgs,
     flags: &Flags,
 ) -> Result<ExitCode, CommandError> {
+    let server = match (&args.server, &flags.port_forward) {
+        (Some(server), None) => server.clone(),
+        (None, Some(_)) => PORT_FORWARD.to_owned(),
+        (Some(_), Some(_)) => {
+            return Err(CommandError::usage("--port-forward finds the server: leave its address out"));
+        }
+        (None, None) => {
+            return Err(CommandError::usage("the address of the server is missing")
+                .hint("name it, or let --port-forward find it in the cluster"));
+        }
+    };
     let mut known = KnownServer {
-        server: args.server.clone(),
+        server: server.clone(),
         token: String::new(),
         plaintext: flags.plaintext,
         insecure: flags.insecure,
@@ -58,12 +70,12 @@ pub(crate) async fn login(
         None => prompt::hidden("Password:")?,
     };
     let body = json!({"username": username, "password": password});
-    let api = Api::at(&known, flags.root_path.as_deref())?;
+    let api = Api::at(&known, flags)?;
     let answer = api.call(Method::POST, "/api/v1/session", Some(&body)).await?;
     let token = answer["token"].as_str().filter(|token| !token.is_empty());
     let token = token.ok_or_else(|| CommandError::new("the server sent no token"))?;
     token.clone_into(&mut known.token);
-    let name = args.name.as_ref().unwrap_or(&args.server);
+    let name = args.name.as_ref().unwrap_or(&server);
     let mut file = flags.file()?;
     file.log_in(name, &known);
     file.write()?;
@@ -84,7 +96,7 @@ pub(crate) async fn logout(
     };
     let known = file.server(&args.context).ok_or_else(unknown)?;
     if !known.token.is_empty() {
-        Api::at(&known, flags.root_path.as_deref())?.log_out().await?;
+        Api::at(&known, flags)?.log_out().await?;
     }
     file.log_out(&args.context);
     file.write()?;

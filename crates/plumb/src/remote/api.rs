@@ -1,14 +1,16 @@
 //! Requests to the API.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Method;
-use plumb_kube::ClusterClient;
+use plumb_kube::{ClusterClient, Connection};
 use plumb_web::LocalApi;
 use serde_json::Value;
 
 use super::local_config::{KnownServer, LocalConfig};
+use super::port_forward::{self, PortForward};
 use crate::config;
 use crate::error::CommandError;
 
@@ -18,6 +20,9 @@ const WITHIN: Duration = Duration::from_mins(1);
 const PATIENT: Duration = Duration::from_mins(6);
 /// A stream ends when its reader does.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// The name of the server and of the context of logins through a forwarded port, as argocd has it.
+pub(crate) const PORT_FORWARD: &str = "port-forward";
 
 /// The flags of argocd about its API server.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +34,16 @@ pub(crate) struct Flags {
     pub(crate) root_path: Option<String>,
     pub(crate) context: Option<String>,
     pub(crate) config: Option<PathBuf>,
+    /// Headers of every request: `NAME: VALUE`.
+    pub(crate) headers: Vec<String>,
+    /// A file with certificates that are trusted besides the usual ones.
+    pub(crate) server_crt: Option<PathBuf>,
+    /// Files with the certificate of this client and its key.
+    pub(crate) client_crt: Option<PathBuf>,
+    pub(crate) client_crt_key: Option<PathBuf>,
+    pub(crate) port_forward: Option<PortForward>,
+    /// Where the forwarded port is.
+    pub(crate) forwarded: Option<SocketAddr>,
 }
 
 /// What the server refused: HTTP status and message. 503 if it cannot be reached.
@@ -43,6 +58,61 @@ impl Flags {
     pub(crate) fn file(&self) -> Result<LocalConfig, CommandError> {
         LocalConfig::read(&self.config.clone().unwrap_or_else(config::argocd_config))
     }
+
+    /// Forwards a port, if that is asked for. The process keeps it open. `home` is the namespace of the control plane.
+    pub(crate) async fn forward(&mut self, connection: &Connection, home: &str) -> Result<(), CommandError> {
+        if let Some(wanted) = &self.port_forward {
+            let namespace = wanted.namespace.as_deref().unwrap_or(home);
+            self.forwarded =
+                Some(port_forward::open(connection, namespace, wanted.server_name.as_deref()).await?);
+        }
+        Ok(())
+    }
+
+    /// The client for all requests.
+    fn client(&self, known: &KnownServer) -> Result<reqwest::Client, CommandError> {
+        let mut builder = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .tls_danger_accept_invalid_certs(known.insecure)
+            .default_headers(headers(&self.headers)?);
+        let read = |path: &PathBuf| {
+            std::fs::read(path)
+                .map_err(|error| CommandError::because(format!("read {}", path.display()), error))
+        };
+        if let Some(path) = &self.server_crt {
+            let certificates = reqwest::Certificate::from_pem_bundle(&read(path)?);
+            let certificates = certificates
+                .map_err(|error| CommandError::because(format!("read {}", path.display()), error))?;
+            builder = builder.tls_certs_merge(certificates);
+        }
+        match (&self.client_crt, &self.client_crt_key) {
+            (Some(certificate), Some(key)) => {
+                // The error of the parser could quote the key.
+                let pair = [read(certificate)?, b"\n".to_vec(), read(key)?].concat();
+                let pair = reqwest::Identity::from_pem(&pair).map_err(|_| {
+                    CommandError::new("--client-crt and --client-crt-key are not a certificate and its key")
+                })?;
+                builder = builder.identity(pair);
+            }
+            (None, None) => {}
+            _ => return Err(CommandError::usage("--client-crt and --client-crt-key are needed together")),
+        }
+        builder.build().map_err(|error| CommandError::because("set up TLS", error))
+    }
+}
+
+/// The headers of the flag `--header`, which may also name several, with commas between them.
+fn headers(flags: &[String]) -> Result<http::HeaderMap, CommandError> {
+    let mut headers = http::HeaderMap::new();
+    for text in flags.iter().flat_map(|flag| flag.split(',')) {
+        let wrong = || CommandError::usage("--header: expected `NAME: VALUE`");
+        let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+        let name: http::HeaderName = name.trim().parse().map_err(|_| wrong())?;
+        let mut value: http::HeaderValue = value.trim().parse().map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.append(name, value);
+    }
+    Ok(headers)
 }
 
 /// The API: of a server, or in this process.
@@ -69,9 +139,14 @@ impl Api {
     /// The server of the flags, of the environment, or of the current context.
     pub(crate) fn of(flags: &Flags) -> Result<Self, CommandError> {
         let file = flags.file()?;
-        let context = flags.context.as_deref().unwrap_or(file.current());
+        let forwarded = flags.port_forward.as_ref().map(|_| PORT_FORWARD);
+        let context = flags.context.as_deref().or(forwarded).unwrap_or(file.current());
         let mut known = file.server(context).unwrap_or_default();
+        if known.server.is_empty() {
+            forwarded.unwrap_or_default().clone_into(&mut known.server);
+        }
         let given = flags.server.clone().or_else(|| config::variable("ARGOCD_SERVER"));
+        let given = given.filter(|_| forwarded.is_none());
         if let Some(server) = given.filter(|server| *server != known.server) {
             // The token of one server is not for another.
             known = file.server(&server).unwrap_or(KnownServer { server, ..KnownServer::default() });
@@ -84,21 +159,23 @@ impl Api {
         }
         known.plaintext |= flags.plaintext;
         known.insecure |= flags.insecure;
-        Self::at(&known, flags.root_path.as_deref())
+        Self::at(&known, flags)
     }
 
-    /// A server.
-    pub(crate) fn at(known: &KnownServer, root_path: Option<&str>) -> Result<Self, CommandError> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .tls_danger_accept_invalid_certs(known.insecure)
-            .build()
-            .map_err(|error| CommandError::because("set up TLS", error))?;
+    /// A server. The flags say how it is reached.
+    pub(crate) fn at(known: &KnownServer, flags: &Flags) -> Result<Self, CommandError> {
+        let mut known = known.clone();
+        if let Some(address) = flags.forwarded {
+            known.server = address.to_string();
+            // The certificate is for the name of the server, which is not the one of a local port.
+            known.insecure = true;
+        }
+        let client = flags.client(&known)?;
         let scheme = if known.plaintext { "http" } else { "https" };
-        let root = root_path.unwrap_or_default().trim_matches('/');
+        let root = flags.root_path.as_deref().unwrap_or_default().trim_matches('/');
         let root = if root.is_empty() { String::new() } else { format!("/{root}") };
         let base = format!("{scheme}://{}{root}", known.server);
-        Ok(Self(Way::Server(Server { client, base, token: known.token.clone() })))
+        Ok(Self(Way::Server(Server { client, base, token: known.token })))
     }
 
     /// The calls of the API with credentials of the cluster.
@@ -290,5 +367,50 @@ impl Lines {
                 None => return Ok(None),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_have_a_name_and_a_value() {
+        let read = |flags: &[&str]| {
+            let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+            headers(&flags).map(|headers| {
+                let shown = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+                    format!("{name}={}", value.to_str().unwrap())
+                };
+                headers.iter().map(shown).collect::<Vec<_>>().join(" ")
+            })
+        };
+        assert_eq!(read(&["x-one: 1,x-two:2", "x-three: a:b"]).unwrap(), "x-one=1 x-two=2 x-three=a:b");
+        for wrong in ["a=b", "a b: c", ": c", "a: b\nc"] {
+            assert!(read(&[wrong]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_forwarded_port_has_a_login_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let config = directory.path().join("config");
+        let mut file = LocalConfig::read(&config).unwrap();
+        let server = |server: &str, token: &str| KnownServer {
+            server: server.to_owned(),
+            token: token.to_owned(),
+            ..KnownServer::default()
+        };
+        file.log_in(PORT_FORWARD, &server(PORT_FORWARD, "of-the-port"));
+        file.log_in("other.example.com", &server("other.example.com", "of-other"));
+        file.write().unwrap();
+        let flags = Flags {
+            config: Some(config),
+            port_forward: Some(PortForward::default()),
+            forwarded: Some(([127, 0, 0, 1], 4000).into()),
+            ..Flags::default()
+        };
+        let Way::Server(server) = Api::of(&flags).unwrap().0 else { panic!("no server") };
+        assert_eq!((server.base.as_str(), server.token.as_str()), ("https://127.0.0.1:4000", "of-the-port"));
     }
 }

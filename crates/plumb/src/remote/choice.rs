@@ -43,6 +43,7 @@ pub(crate) fn choose(flags: &Flags, core: bool, kubeconfig: bool) -> Choice {
     let server = flags.server.is_some()
         || flags.auth_token.is_some()
         || flags.context.is_some()
+        || flags.port_forward.is_some()
         || variable("ARGOCD_SERVER");
     // A file that cannot be read is no login; commands that need one say what is wrong with it.
     let login = !core && !server && !kubeconfig && flags.file().is_ok_and(|file| file.is_logged_in());
