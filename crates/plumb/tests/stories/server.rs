@@ -40,17 +40,32 @@ impl Client {
         body: &Value,
     ) -> Result<(u16, String, String)> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
+        let (code, head, answer) = self.send_bytes(method, path, headers, body.as_bytes()).await?;
+        Ok((code, head, String::from_utf8(answer)?))
+    }
+
+    /// The same with bytes.
+    pub(crate) async fn send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> Result<(u16, String, Vec<u8>)> {
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: plumb\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n",
             body.len()
         );
         let mut stream = TcpStream::connect(self.address).await?;
-        stream.write_all(format!("{head}{body}").as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        let code = answer.split(' ').nth(1).context("no status line")?.parse()?;
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-        Ok((code, head.to_lowercase(), body.to_owned()))
+        stream.write_all(&[head.as_bytes(), body].concat()).await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap_or(answer.len());
+        let body = answer.get(end + 4..).unwrap_or_default().to_vec();
+        answer.truncate(end);
+        let head = String::from_utf8(answer)?;
+        let code = head.split(' ').nth(1).context("no status line")?.parse()?;
+        Ok((code, head.to_lowercase(), body))
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> Result<(u16, Value)> {
@@ -133,7 +148,33 @@ async fn users_see_and_do_what_the_policy_permits() -> Result<()> {
     let (hidden, missing) = (ann.get("applications/other").await?, ann.get("applications/none").await?);
     assert_eq!(hidden, missing);
     assert_eq!(hidden.0, 403);
+    // The same for every call (CVE-2022-41354).
+    let patch = json!({"patch": "{}", "patchType": "merge"});
+    for (verb, path, body) in [
+        ("POST", "/sync", json!({})),
+        ("POST", "/rollback", json!({"id": 1})),
+        ("PATCH", "", patch),
+        ("DELETE", "", Value::Null),
+        ("DELETE", "/operation", Value::Null),
+        ("PUT", "/spec", json!({"project": "default"})),
+        ("GET", "/resource-tree", Value::Null),
+        ("GET", "/managed-resources", Value::Null),
+        ("GET", "/manifests", Value::Null),
+        ("GET", "/events", Value::Null),
+        ("GET", "/links", Value::Null),
+        ("GET", "/syncwindows", Value::Null),
+        ("GET", "/pods/x/logs", Value::Null),
+        ("GET", "?project=default", Value::Null),
+    ] {
+        let hidden = ann.call(verb, &format!("applications/other{path}"), body.clone()).await?;
+        let missing = ann.call(verb, &format!("applications/none{path}"), body).await?;
+        ensure!(hidden == missing && hidden.0 == 403, "{verb} {path}: {hidden:?} or {missing:?}");
+    }
     assert_eq!(ann.call("POST", "applications/shop/sync", json!({})).await?.0, 403);
+    // A project that the request names is that of the Application.
+    assert_eq!(admin.get("applications/shop?project=default").await?.0, 200);
+    assert_eq!(admin.get("applications/shop?project=other").await?.0, 404);
+    assert_eq!(ann.get("applications/shop?project=other").await?.0, 403);
     assert_eq!(ann.call("DELETE", "applications/shop", Value::Null).await?.0, 403);
     assert_eq!(ann.get("clusters").await?.1["items"], json!([]));
     let nobody = Client { address, token: String::new() };
@@ -154,6 +195,21 @@ async fn users_see_and_do_what_the_policy_permits() -> Result<()> {
     let shown = managed.to_string();
     ensure!(code == 200 && shown.contains("settings") && shown.contains("++++"), "{shown}");
     ensure!(!shown.contains("s3cr3t") && !shown.contains(&STANDARD.encode("s3cr3t-value")), "{shown}");
+    // The answer to a sync shows the Application, so the right to sync alone is not enough.
+    let sync = "p, ann, applications, sync, default/shop, allow";
+    stage.setting("argocd-rbac-cm", "policy.csv", sync).await?;
+    let seen = async || ann.get("applications/shop").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(std::time::Duration::from_secs(20), "ann may only sync", &seen, |code| *code == 403)
+        .await?;
+    assert_eq!(ann.call("POST", "applications/shop/sync", json!({})).await?.0, 403);
+    let both = format!("{sync}\np, ann, applications, get, default/shop, allow");
+    stage.setting("argocd-rbac-cm", "policy.csv", &both).await?;
+    wait::until_seen(std::time::Duration::from_secs(20), "ann may see, too", seen, |code| *code == 200)
+        .await?;
+    let syncs =
+        async || ann.call("POST", "applications/shop/sync", json!({})).await.ok().map(|(code, _)| code);
+    let is_begun = |code: &Option<u16>| *code == Some(200);
+    wait::until_seen(std::time::Duration::from_secs(20), "ann syncs", syncs, is_begun).await?;
     // A permission that goes takes effect without a new login.
     stage.setting("argocd-rbac-cm", "policy.csv", "").await?;
     let denied = async || ann.get("applications/shop").await.map(|(code, _)| code).unwrap_or_default();

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use plumb_api::{FRAME_HEAD, Tables, decode, encode, frame, unframe};
 use plumb_testkit::{objects, wait};
 use serde_json::{Value, json};
 
 use crate::server::{Client, admin, initial_password, login, served};
+use crate::server_argocd::public_key;
 use crate::stage::Stage;
 
 fn names(list: &Value) -> Vec<String> {
@@ -298,6 +300,166 @@ async fn the_requests_of_other_clients_are_answered() -> Result<()> {
         let (code, answer) = admin.call(verb, path, body).await?;
         ensure!(code == expected, "{verb} {path}: {code} {answer}");
     }
+    Ok(())
+}
+
+/// The calls of the Terraform provider in its order: resources are created, read, changed and deleted. A word with `$` stands
+/// for a value of the stage or of an earlier answer.
+const TERRAFORM: &[(&str, &str)] = &[
+    ("version.VersionService/Version", "{}"),
+    ("session.SessionService/Create", r#"{"username": "admin", "password": "$PASSWORD"}"#),
+    ("cluster.ClusterService/List", r#"{"id": {"type": "server", "value": "https://10.9.8.7"}}"#),
+    (
+        "cluster.ClusterService/Create",
+        r#"{"cluster": {"server": "https://10.9.8.7", "name": "far", "config": {"bearerToken": "x",
+            "tlsClientConfig": {"insecure": true}}}}"#,
+    ),
+    ("cluster.ClusterService/Get", r#"{"server": "https://10.9.8.7"}"#),
+    (
+        "cluster.ClusterService/Update",
+        r#"{"cluster": {"server": "https://10.9.8.7", "name": "farther"}, "updatedFields": ["name"]}"#,
+    ),
+    ("cluster.ClusterService/List", r#"{"id": {"type": "name", "value": "farther"}}"#),
+    ("cluster.ClusterService/Delete", r#"{"server": "https://10.9.8.7"}"#),
+    (
+        "project.ProjectService/Create",
+        r#"{"project": {"metadata": {"name": "tf"}, "spec": {"sourceRepos": ["*"], "roles": [{"name": "ci"}],
+            "destinations": [{"server": "*", "namespace": "*"}]}}}"#,
+    ),
+    ("project.ProjectService/Get", r#"{"name": "tf"}"#),
+    (
+        "project.ProjectService/Update",
+        r#"{"project": {"metadata": {"name": "tf", "resourceVersion": "$VERSION"}, "spec": {"sourceRepos": ["*"],
+            "description": "x", "roles": [{"name": "ci"}], "destinations": [{"server": "*", "namespace": "*"}]}}}"#,
+    ),
+    ("project.ProjectService/CreateToken", r#"{"project": "tf", "role": "ci", "expiresIn": 3600}"#),
+    ("project.ProjectService/DeleteToken", r#"{"project": "tf", "role": "ci", "iat": $IAT}"#),
+    ("project.ProjectService/Delete", r#"{"name": "tf"}"#),
+    ("repository.RepositoryService/ListRepositories", "{}"),
+    ("repository.RepositoryService/CreateRepository", r#"{"repo": {"repo": "$URL", "type": "git"}}"#),
+    ("repository.RepositoryService/UpdateRepository", r#"{"repo": {"repo": "$URL", "name": "x"}}"#),
+    ("repository.RepositoryService/Get", r#"{"repo": "$URL"}"#),
+    ("repository.RepositoryService/DeleteRepository", r#"{"repo": "$URL"}"#),
+    (
+        "repocreds.RepoCredsService/CreateRepositoryCredentials",
+        r#"{"creds": {"url": "https://git.example.com/", "username": "u", "password": "p"}}"#,
+    ),
+    ("repocreds.RepoCredsService/ListRepositoryCredentials", "{}"),
+    (
+        "repocreds.RepoCredsService/UpdateRepositoryCredentials",
+        r#"{"creds": {"url": "https://git.example.com/", "username": "v", "password": "p"}}"#,
+    ),
+    ("repocreds.RepoCredsService/DeleteRepositoryCredentials", r#"{"url": "https://git.example.com/"}"#),
+    (
+        "certificate.CertificateService/CreateCertificate",
+        r#"{"certificates": {"items": [{"serverName": "git.example.com", "certType": "ssh",
+            "certSubType": "ssh-rsa", "certData": "UVVKRA=="}]}}"#,
+    ),
+    (
+        "certificate.CertificateService/ListCertificates",
+        r#"{"hostNamePattern": "git.example.com", "certType": "ssh", "certSubType": "ssh-rsa"}"#,
+    ),
+    (
+        "certificate.CertificateService/DeleteCertificate",
+        r#"{"hostNamePattern": "git.example.com", "certType": "ssh", "certSubType": "ssh-rsa"}"#,
+    ),
+    ("gpgkey.GPGKeyService/Create", r#"{"publickey": {"keyData": "$KEY"}}"#),
+    ("gpgkey.GPGKeyService/Get", r#"{"keyID": "$ID"}"#),
+    ("gpgkey.GPGKeyService/Delete", r#"{"keyID": "$ID"}"#),
+    (
+        "application.ApplicationService/Create",
+        r#"{"application": {"metadata": {"name": "tf"}, "spec": {"project": "default", "source": {"repoURL": "$URL",
+            "path": "app"}, "destination": {"server": "https://kubernetes.default.svc", "namespace": "$NAMESPACE"}}},
+            "validate": false}"#,
+    ),
+    ("application.ApplicationService/List", r#"{"name": "tf", "appNamespace": "$NAMESPACE"}"#),
+    ("application.ApplicationService/Get", r#"{"name": "tf", "appNamespace": "$NAMESPACE"}"#),
+    (
+        "application.ApplicationService/Update",
+        r#"{"application": {"metadata": {"name": "tf", "labels": {"a": "b"}}, "spec": {"project": "default", "source":
+            {"repoURL": "$URL", "path": "app"}, "destination": {"server": "https://kubernetes.default.svc",
+            "namespace": "$NAMESPACE"}}}, "validate": false}"#,
+    ),
+    ("application.ApplicationService/Delete", r#"{"name": "tf", "cascade": false}"#),
+    ("applicationset.ApplicationSetService/Create", r#"{"applicationset": $SET}"#),
+    ("applicationset.ApplicationSetService/Create", r#"{"applicationset": $SET, "upsert": true}"#),
+    ("applicationset.ApplicationSetService/Get", r#"{"name": "teams"}"#),
+    ("applicationset.ApplicationSetService/Delete", r#"{"name": "teams"}"#),
+    ("account.AccountService/CreateToken", r#"{"name": "robot", "expiresIn": 3600, "id": "tf"}"#),
+    ("account.AccountService/GetAccount", r#"{"name": "robot"}"#),
+    ("account.AccountService/DeleteToken", r#"{"name": "robot", "id": "tf"}"#),
+];
+
+/// One call over gRPC-Web: the answer, or code and message of the error.
+async fn web_call(client: &Client, path: &str, request: &Value) -> Result<Result<Value, (i64, String)>> {
+    let tables = Tables::get();
+    let method = tables.method(path).with_context(|| format!("there is no {path}"))?;
+    let message = frame(&encode(tables, method.input, request)?);
+    let headers = format!("content-type: application/grpc-web+proto\r\ntoken: {}\r\n", client.token);
+    let (code, head, body) = client.send_bytes("POST", &format!("/{path}"), &headers, &message).await?;
+    ensure!(code == 200, "{path}: {code}");
+    let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    if let Some(code) = header("grpc-status: ") {
+        return Ok(Err((code.parse()?, header("grpc-message: ").unwrap_or_default().to_owned())));
+    }
+    let (message, taken) = unframe(&body, 1 << 20)?.context("no message")?;
+    let end = body.get(taken + FRAME_HEAD..).unwrap_or_default();
+    let is_ok = body.get(taken) == Some(&0x80) && end.starts_with(b"grpc-status: 0\r\n");
+    ensure!(is_ok, "{path}: the end is {:?}", String::from_utf8_lossy(end));
+    Ok(Ok(decode(tables, method.output, message)?))
+}
+
+/// When a token was issued.
+fn issued_at(token: &str) -> Result<i64> {
+    let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).context("no claims")?)?;
+    serde_json::from_slice::<Value>(&claims)?["iat"].as_i64().context("no time")
+}
+
+#[tokio::test]
+async fn the_calls_of_terraform_are_answered_over_grpc_web() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    stage.setting("argocd-cm", "accounts.robot", "apiKey").await?;
+    let account = async || admin.get("account/robot").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(Duration::from_secs(20), "the account is known", account, |code| *code == 200).await?;
+    let mut known = vec![
+        ("$PASSWORD", initial_password(&stage).await?),
+        ("$URL", stage.repo.url()),
+        ("$NAMESPACE", stage.place.name().to_owned()),
+        ("$KEY", public_key().replace('\n', "\\n")),
+        ("$SET", set(&stage, &["one"]).to_string()),
+    ];
+    for (path, request) in TERRAFORM {
+        let text = known.iter().fold((*request).to_owned(), |text, (word, value)| text.replace(word, value));
+        let answered = web_call(&admin, path, &serde_json::from_str(&text)?).await?;
+        let answer = answered.map_err(|(code, said)| anyhow::anyhow!("{path} {text}: {code} {said}"))?;
+        match *path {
+            "project.ProjectService/Get" => {
+                let version = answer["metadata"]["resourceVersion"].as_str().context("no version")?;
+                known.push(("$VERSION", version.to_owned()));
+            }
+            "project.ProjectService/CreateToken" => {
+                known.push(("$IAT", issued_at(answer["token"].as_str().context("no token")?)?.to_string()));
+            }
+            "gpgkey.GPGKeyService/Create" => {
+                let id = answer["created"]["items"][0]["keyID"].as_str().context("no key")?;
+                known.push(("$ID", id.to_owned()));
+            }
+            "cluster.ClusterService/List" => {
+                let count = answer["items"].as_array().map_or(0, Vec::len);
+                ensure!(count == usize::from(text.contains("farther")), "{text}: {answer}");
+            }
+            _ => {}
+        }
+    }
+    // An error is in the headers of a good answer, with its blanks as they are.
+    let missing = json!({"id": {"type": "server", "value": "https://nowhere"}});
+    let refused = web_call(&admin, "cluster.ClusterService/Get", &missing).await?;
+    assert_eq!(refused, Err((7, "permission denied".to_owned())));
+    let headers = "content-type: application/grpc-web+proto\r\n";
+    let (code, head, _) =
+        admin.send_bytes("POST", "/grpc.health.v1.Health/Check", headers, &frame(&[])).await?;
+    ensure!(code == 200 && head.contains("grpc-status: 12"), "{code} {head}");
     Ok(())
 }
 

@@ -9,10 +9,180 @@ use plumb_testkit::{TestNamespace, objects, wait};
 use serde_json::{Value, json};
 
 use crate::borders::project_for;
-use crate::server::{Client, admin, initial_password, served};
+use crate::server::{Client, admin, initial_password, login, served};
+use crate::stage::Stage;
+
+const PASSWORD: &str = "ann's password";
+
+/// Settings of `argocd-cm`, all at once: another apply would take these away.
+async fn settings(stage: &Stage, pairs: &[(&str, &str)]) -> Result<()> {
+    let settings = objects::config_map("argocd-cm", pairs);
+    stage.place.apply(&objects::labelled(settings, "app.kubernetes.io/part-of", "argocd")).await?;
+    Ok(())
+}
+
+/// The account ann with a password, logged in.
+async fn ann(stage: &Stage, admin: &Client) -> Result<Client> {
+    settings(stage, &[("accounts.ann", "login, apiKey")]).await?;
+    let current = initial_password(stage).await?;
+    let change = json!({"name": "ann", "currentPassword": current, "newPassword": PASSWORD});
+    let changed =
+        async || admin.call("PUT", "account/password", change.clone()).await.ok().map(|(code, _)| code);
+    let is_done = |code: &Option<u16>| *code == Some(200);
+    wait::until_seen(Duration::from_secs(20), "ann has a password", changed, is_done).await?;
+    login(admin.address, "ann", PASSWORD).await?.ok().context("ann cannot log in")
+}
+
+/// The status that a client gets for a call that needs a login.
+async fn status(client: &Client) -> u16 {
+    client.get("applications").await.map(|(code, _)| code).unwrap_or_default()
+}
+
+async fn until_refused(client: &Client, what: &str) -> Result<()> {
+    wait::until_seen(Duration::from_secs(20), what, async || status(client).await, |code| *code == 401)
+        .await?;
+    Ok(())
+}
+
+/// Whoever has a token may try passwords no more often than at a login: the failures count together.
+#[tokio::test]
+async fn a_stolen_token_does_not_find_the_password() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let ann = ann(&stage, &admin).await?;
+    let change = |current: &str| json!({"currentPassword": current, "newPassword": "another password"});
+    for _ in 0..5 {
+        let (code, said) = ann.call("PUT", "account/password", change("a guess")).await?;
+        ensure!(code == 400 && said.to_string().contains("current password does not match"), "{code} {said}");
+    }
+    let (code, said) = ann.call("PUT", "account/password", change(PASSWORD)).await?;
+    ensure!(code == 400 && said.to_string().contains("current password does not match"), "{code} {said}");
+    ensure!(login(ann.address, "ann", PASSWORD).await?.is_err(), "the name is locked for logins, too");
+    assert_eq!(status(&admin).await, 200, "others go on");
+    Ok(())
+}
+
+/// No token is lost where several callers create and delete tokens of one account.
+#[tokio::test]
+async fn tokens_that_are_created_at_once_are_all_there() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    ann(&stage, &admin).await?;
+    let create = async |id: String| admin.call("POST", "account/ann/token", json!({"id": id})).await;
+    let created = futures::future::join_all((0..8).map(|n| create(format!("t{n}")))).await;
+    for created in created {
+        let (code, said) = created?;
+        ensure!(code == 200, "{said}");
+        let token = said["token"].as_str().context("no token")?.to_owned();
+        assert_eq!(status(&Client { address: admin.address, token }).await, 200);
+    }
+    let (deleted, created) =
+        tokio::join!(admin.call("DELETE", "account/ann/token/t0", Value::Null), create("t8".to_owned()));
+    assert_eq!((deleted?.0, created?.0), (200, 200));
+    let account = admin.get("account/ann").await?.1;
+    let tokens = account["tokens"].as_array().into_iter().flatten();
+    let mut ids: Vec<&str> = tokens.filter_map(|token| token["id"].as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"]);
+    Ok(())
+}
+
+/// A token ends with its time, when it is deleted, with the password, and with the account (CVE-2020-8826,
+/// CVE-2021-26921).
+#[tokio::test]
+async fn tokens_end() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let session = ann(&stage, &admin).await?;
+    let key = async |id: &str, seconds: i64| -> Result<Client> {
+        let body = json!({"id": id, "expiresIn": seconds});
+        let (code, said) = admin.call("POST", "account/ann/token", body).await?;
+        ensure!(code == 200, "{said}");
+        let token = said["token"].as_str().context("no token")?.to_owned();
+        Ok(Client { address: admin.address, token })
+    };
+    until_refused(&key("short", 1).await?, "the token has expired").await?;
+    let deleted = key("deleted", 0).await?;
+    assert_eq!(status(&deleted).await, 200);
+    assert_eq!(admin.call("DELETE", "account/ann/token/deleted", Value::Null).await?.0, 200);
+    assert_eq!(status(&deleted).await, 401);
+    // Tokens say their time in seconds, so one of the same second as the password would go on.
+    let now = async || jiff::Timestamp::now().as_second();
+    let begun = now().await;
+    wait::until_seen(Duration::from_secs(5), "a second has passed", now, |now| *now > begun + 1).await?;
+    assert_eq!(status(&session).await, 200);
+    let change = json!({"currentPassword": PASSWORD, "newPassword": "another password"});
+    assert_eq!(session.call("PUT", "account/password", change).await?.0, 200);
+    assert_eq!(status(&session).await, 401, "the password has changed");
+    let session = login(admin.address, "ann", "another password").await?.ok().context("ann cannot log in")?;
+    let lasting = key("lasting", 0).await?;
+    assert_eq!((status(&session).await, status(&lasting).await), (200, 200));
+    settings(&stage, &[("accounts.ann", "login, apiKey"), ("accounts.ann.enabled", "false")]).await?;
+    until_refused(&session, "the account is disabled").await?;
+    until_refused(&lasting, "the account is disabled").await?;
+    Ok(())
+}
+
+/// The first password is random, and stored as a slow hash only (CVE-2020-8828).
+#[tokio::test]
+async fn the_first_password_is_random() -> Result<()> {
+    let stages = [served().await?, served().await?];
+    let mut passwords = Vec::new();
+    for stage in &stages {
+        let password = initial_password(stage).await?;
+        assert_eq!(password.len(), 16);
+        let has_hash = |secret: &Value| secret["data"]["admin.password"].is_string();
+        let stored = stage.place.wait(&objects::secret("argocd-secret", &[]), "has a hash", has_hash).await?;
+        let hash = stored["data"]["admin.password"].as_str().context("no hash")?;
+        let hash = String::from_utf8(base64::engine::general_purpose::STANDARD.decode(hash)?)?;
+        let cost = hash.split('$').nth(2).context("no cost")?.parse::<u32>()?;
+        ensure!(hash.starts_with("$2") && cost >= 10 && !hash.contains(&password), "another kind of hash");
+        passwords.push(password);
+    }
+    assert_ne!(passwords[0], passwords[1]);
+    Ok(())
+}
+
+/// Values of Secrets are in no error, event or status, also where the API server quotes them (CVE-2018-21034,
+/// CVE-2021-23135, CVE-2025-23216).
+#[tokio::test]
+async fn a_secret_that_is_refused_is_quoted_nowhere() -> Result<()> {
+    const CANARY: &str = "c4nary of a Secret";
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    // A value that the API server refuses, and may quote.
+    let broken = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "broken"},
+        "type": "kubernetes.io/dockerconfigjson", "stringData": {".dockerconfigjson": CANARY}});
+    let sound = objects::secret("keys", &[("password", "s3cr3t-value")]);
+    stage.repo.commit(&[("broken/all.yaml", objects::manifests(&[broken, sound]))])?;
+    let app = stage.application("broken", |app| app["spec"]["source"]["path"] = json!("broken")).await?;
+    stage.until_sync(&app, "OutOfSync").await?;
+    let known = async || admin.get("applications/broken").await.map(|(code, _)| code).unwrap_or_default();
+    wait::until_seen(Duration::from_secs(20), "the server knows the app", known, |code| *code == 200).await?;
+    assert_eq!(admin.call("POST", "applications/broken/sync", json!({})).await?.0, 200);
+    let failed = |live: &Value| live["status"]["operationState"]["phase"] == "Failed";
+    let live = stage.place.wait(&app, "has failed", failed).await?;
+    let mut shown = live.to_string();
+    for path in ["", "/events", "/resource-tree", "/managed-resources", "/manifests"] {
+        shown.push_str(&admin.get(&format!("applications/broken{path}")).await?.1.to_string());
+    }
+    // A value of another type in a patch.
+    let object = "kind=Secret&group=&version=v1&resourceName=keys&patchType=application/merge-patch%2Bjson";
+    let path = format!("applications/broken/resource?{object}&namespace={}", stage.place.name());
+    let patch = json!(json!({"data": {"password": CANARY}}).to_string());
+    let (code, said) = admin.call("POST", &path, patch).await?;
+    ensure!(code != 200, "the patch is refused: {said}");
+    shown.push_str(&said.to_string());
+    shown.push_str(&stage.log()?);
+    for secret in [CANARY, "s3cr3t-value"] {
+        ensure!(!shown.contains(secret), "{secret:?} in {shown}");
+    }
+    Ok(())
+}
 
 /// Strangers learn the version and what a login page needs (CVE-2021-26923, CVE-2024-37152), get safe headers
-/// (CVE-2021-26924), and the same answer for every wrong login (CVE-2020-11576).
+/// (CVE-2021-26924), and the same answer for every wrong login (CVE-2020-11576). There is no cache that another pod could
+/// read or write (CVE-2024-31989): everything is in the memory of the process.
 #[tokio::test]
 async fn strangers_learn_little() -> Result<()> {
     let stage = served().await?;
@@ -96,7 +266,11 @@ async fn requests_change_and_show_only_what_they_may() -> Result<()> {
     let (code, created) = admin.call("POST", "applications", app.clone()).await?;
     ensure!(code == 200 && created.get("operation").is_none(), "{created}");
     app["metadata"] = json!({"name": "elsewhere", "namespace": "kube-system"});
-    assert_ne!(admin.call("POST", "applications", app).await?.0, 200);
+    let (code, said) = admin.call("POST", "applications", app).await?;
+    ensure!(
+        code == 400 && said.to_string().contains("namespace 'kube-system' is not permitted"),
+        "{code} {said}"
+    );
     let config = json!({"bearerToken": "t0ken-value", "tlsClientConfig": {"insecure": true}});
     let cluster = json!({"server": "https://10.9.8.7", "name": "far", "project": "default", "config": config,
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "t0ken-value", "note": "x"}});
@@ -234,12 +408,49 @@ async fn requests_of_earlier_attacks_are_refused() -> Result<()> {
     assert_eq!(admin.send("POST", "/terminal", "", &Value::Null).await?.0, 404);
     // A cluster that does not exist looks like one that is hidden (CVE-2024-36106).
     assert_eq!(admin.get("clusters/https%3A%2F%2Fnowhere").await?.0, 403);
-    // A change cannot move the identity of a cluster (CVE-2023-23947).
+    // A change cannot move the identity of a cluster.
     let far = json!({"server": "https://10.9.8.6", "name": "far", "config": {"bearerToken": "x"}});
     assert_eq!(admin.call("POST", "clusters", far).await?.0, 200);
     let moved = json!({"server": "https://10.9.8.5", "name": "moved", "config": {"bearerToken": "y"}});
-    let _ = admin.call("PUT", "clusters/https%3A%2F%2F10.9.8.6", moved).await?;
+    assert_eq!(admin.call("PUT", "clusters/https%3A%2F%2F10.9.8.6", moved).await?.0, 200);
     let shown = admin.get("clusters").await?.1.to_string();
-    ensure!(!shown.contains("10.9.8.5"), "{shown}");
+    ensure!(shown.contains("10.9.8.6") && !shown.contains("10.9.8.5"), "{shown}");
+    Ok(())
+}
+
+/// The right to change clusters of one project is none to those of another, and none to move one there (CVE-2023-23947).
+#[tokio::test]
+async fn a_cluster_stays_in_its_project() -> Result<()> {
+    let stage = served().await?;
+    let admin = admin(&stage).await?;
+    let ann = ann(&stage, &admin).await?;
+    let policy = "p, ann, clusters, get, team/*, allow\np, ann, clusters, update, team/*, allow";
+    stage.setting("argocd-rbac-cm", "policy.csv", policy).await?;
+    let cluster = |project: &str, server: &str, name: &str| json!({"server": server, "name": name, "project": project, "config": {"bearerToken": "x"}});
+    for (project, server, name) in
+        [("team", "https://10.9.8.1", "ours"), ("other", "https://10.9.8.2", "theirs")]
+    {
+        let (code, said) = admin.call("POST", "clusters", cluster(project, server, name)).await?;
+        ensure!(code == 200, "{said}");
+    }
+    let change = async |server: &str, to: Value| {
+        let path = format!("clusters/{}", server.replace(':', "%3A").replace('/', "%2F"));
+        ann.call("PUT", &path, to).await.map(|(code, _)| code).unwrap_or_default()
+    };
+    let (ours, theirs) = ("https://10.9.8.1", "https://10.9.8.2");
+    let allowed = async || change(ours, cluster("team", ours, "ours")).await;
+    wait::until_seen(Duration::from_secs(20), "the policy counts", allowed, |code| *code == 200).await?;
+    assert_eq!(
+        change(theirs, cluster("other", theirs, "theirs")).await,
+        403,
+        "the cluster of another project"
+    );
+    assert_eq!(change(theirs, cluster("team", theirs, "theirs")).await, 403, "one that would become ours");
+    assert_eq!(change(ours, cluster("other", ours, "ours")).await, 403, "one that would become theirs");
+    let clusters = admin.get("clusters").await?.1;
+    let items = clusters["items"].as_array().into_iter().flatten();
+    let projects: Vec<(&str, &str)> =
+        items.filter_map(|item| Some((item["name"].as_str()?, item["project"].as_str()?))).collect();
+    assert_eq!(projects, [("ours", "team"), ("theirs", "other")]);
     Ok(())
 }
