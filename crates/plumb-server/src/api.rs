@@ -336,7 +336,7 @@ impl Api {
         let Some(method) = Tables::get().method(name) else {
             let agent = agent_of(&asked.headers);
             let method: String = one_line(name).chars().take(100).collect();
-            info!(method, client = agent, "a client asked for a call that nobody knows");
+            info!(method, client = agent, "a client asked for an unknown call");
             // The name is the client's choice: one label stands for all of them.
             self.shared.handle.count_unimplemented("other", client_name(&agent));
             return doors::unimplemented(dialect, name);

@@ -35,7 +35,7 @@ pub(crate) struct Written<'w> {
 /// What else is known of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Circumstances<'w> {
-    /// True if the caller lacks the right, so that nothing was written.
+    /// True if the caller may not do it, for want of a right or because of a sync window: nothing was written.
     pub(crate) is_refused: bool,
     /// The address that a proxy claims for the client; empty if none does.
     pub(crate) forwarded: &'w str,
@@ -115,7 +115,7 @@ fn words(written: &Written<'_>) -> (&'static str, String) {
 fn event(written: &Written<'_>, circumstances: Circumstances<'_>, id: &str, now: Timestamp) -> Value {
     let (kind_of_event, (reason, what)) = if circumstances.is_refused {
         let call = written.method.split_once('/').map_or(written.method, |(_, call)| call);
-        ("Warning", ("WriteRefused", format!("lacks the permission for {call}")))
+        ("Warning", ("WriteRefused", format!("was refused {call}")))
     } else {
         ("Normal", words(written))
     };
@@ -187,7 +187,7 @@ mod tests {
         let refused = Circumstances { is_refused: true, forwarded: "192.0.2.1" };
         let event = event(&sync, refused, "0123456789", Timestamp::UNIX_EPOCH);
         assert_eq!((&event["type"], &event["reason"]), (&json!("Warning"), &json!("WriteRefused")));
-        assert!(event["message"].as_str().unwrap().ends_with("lacks the permission for Sync"), "{event}");
+        assert!(event["message"].as_str().unwrap().ends_with("was refused Sync"), "{event}");
         assert_eq!(event["metadata"]["annotations"]["forwarded"], "192.0.2.1");
     }
 
