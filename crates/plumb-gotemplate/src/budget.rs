@@ -28,8 +28,8 @@ pub struct Limits {
     pub steps: u64,
     /// Bytes of text and values that the evaluation creates.
     pub bytes: u64,
-    /// Nesting of actions and parentheses, in the text of a template and while it is evaluated, where `{{template}}`
-    /// calls nest too.
+    /// Nesting of actions and parentheses, in the text of a template and while it is evaluated. There each `{{template}}`
+    /// call may add a few levels, up to [`MAX_CALLS`] of them.
     pub depth: usize,
 }
 
@@ -39,6 +39,9 @@ impl Default for Limits {
         Self { steps: 2_000_000, bytes: 32 << 20, depth: 60 }
     }
 }
+
+/// Most `{{template}}` calls in each other. Go permits 100,000; the stack of a thread here is smaller.
+pub const MAX_CALLS: usize = 100;
 
 /// Deepest nesting of a value that functions walk. A template can nest values in each other without end.
 pub const MAX_VALUE_DEPTH: usize = 200;

@@ -17,6 +17,7 @@ pub mod value;
 mod number;
 mod time;
 pub mod format;
+mod url;
 pub mod convert;
 mod node;
 mod lexer;

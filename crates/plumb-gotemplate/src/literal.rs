@@ -33,7 +33,8 @@ pub(crate) fn number(token: &Token) -> Result<NumberLiteral, String> {
         }
         return Ok(whole(source, number));
     }
-    match parse_float(&source.replace('_', "")) {
+    let plain = source.replace('_', "");
+    match parse_float(&plain).or_else(|| hex_float(&plain)) {
         None => Err(format!("illegal number syntax: {}", quote(&source))),
         Some(_) if !source.contains(['.', 'e', 'E', 'p', 'P']) => {
             Err(format!("integer overflow: {}", quote(&source)))
@@ -45,6 +46,41 @@ pub(crate) fn number(token: &Token) -> Result<NumberLiteral, String> {
             Ok(NumberLiteral { source, integer, float: Some(number), is_complex: false })
         }
     }
+}
+
+/// `0x1.8p-2`: a hexadecimal number times a power of two. Digits after the first 16 do not count.
+fn hex_float(text: &str) -> Option<f64> {
+    let (sign, digits) = match text.strip_prefix(['+', '-']) {
+        Some(digits) => (if text.starts_with('-') { -1.0 } else { 1.0 }, digits),
+        None => (1.0, text),
+    };
+    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
+    let (mantissa, exponent) = digits.split_once(['p', 'P'])?;
+    let mut exponent: i32 = exponent.parse().ok()?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0_u64;
+    for (index, digit) in whole.chars().chain(fraction.chars()).enumerate() {
+        let digit = u64::from(digit.to_digit(16)?);
+        let is_fraction = index >= whole.len();
+        if value >> 60 == 0 {
+            value = value << 4 | digit;
+            exponent = exponent.checked_sub(if is_fraction { 4 } else { 0 })?;
+        } else if !is_fraction {
+            exponent = exponent.checked_add(4)?;
+        }
+    }
+    // Two factors: one alone may be too small or too large.
+    let half = exponent.clamp(-2400, 2400) / 2;
+    let rest = exponent.clamp(-2400, 2400) - half;
+    Some(sign * float_of(value) * 2_f64.powi(half) * 2_f64.powi(rest))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a float has 53 bits, as in Go")]
+fn float_of(number: u64) -> f64 {
+    number as f64
 }
 
 /// Go's `strconv.Unquote` for a string in double quotes or backticks.

@@ -24,6 +24,9 @@ pub(crate) struct Known<'a> {
     pub(crate) max_depth: usize,
 }
 
+/// Most variables at one place. Each use of a variable looks through them.
+const MAX_VARIABLES: usize = 1000;
+
 /// Parses a template. An error is the whole message, with name and line.
 pub(crate) fn parse(text: &str, known: &Known<'_>) -> Result<Tree, String> {
     let mut parser = Parser {
@@ -395,13 +398,15 @@ impl Parser<'_> {
                     pipe.assigns = next.kind == TokenKind::Assign;
                     self.take();
                     pipe.variables.push(variable.text.clone());
-                    self.variables.push(variable.text);
-                    return Ok(());
+                    if pipe.assigns && self.variables.contains(&variable.text) {
+                        return Ok(());
+                    }
+                    return self.know(variable.text);
                 }
                 TokenKind::Char if next.text == "," => {
                     self.take();
                     pipe.variables.push(variable.text.clone());
-                    self.variables.push(variable.text);
+                    self.know(variable.text)?;
                     if context != "range" || pipe.variables.len() >= 2 {
                         return Err(self.error(format!("too many declarations in {context}")));
                     }
@@ -416,6 +421,16 @@ impl Parser<'_> {
                 }
             }
         }
+    }
+
+    fn know(&mut self, variable: String) -> Result<(), String> {
+        if self.variables.len() >= MAX_VARIABLES {
+            return Err(
+                self.error(format!("a template has more than {MAX_VARIABLES} variables at one place"))
+            );
+        }
+        self.variables.push(variable);
+        Ok(())
     }
 
     fn check(&self, pipe: &Pipe, context: &str) -> Result<(), String> {

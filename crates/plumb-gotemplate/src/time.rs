@@ -125,10 +125,59 @@ pub(crate) fn format(time: &Zoned, layout: &str) -> String {
     }
 }
 
+/// The English name of the month.
+pub(crate) fn month_name(time: &Zoned) -> &'static str {
+    MONTHS[usize::from(time.month().unsigned_abs()).clamp(1, 12) - 1]
+}
+
+/// The English name of the day of the week.
+pub(crate) fn day_name(time: &Zoned) -> &'static str {
+    DAYS[usize::from(time.weekday().to_monday_zero_offset().unsigned_abs()) % 7]
+}
+
+/// Go's zero time, the first day of the year 1, in seconds.
+pub(crate) const ZERO_SECONDS: i128 = -62_135_596_800;
+
+/// A date so many years, months and days later. As in Go a day that the month does not have is one of the next month.
+pub(crate) fn add_date(time: &Zoned, years: i64, months: i64, days: i64) -> Option<Zoned> {
+    let month = i64::from(time.month()).checked_sub(1)?.checked_add(months)?;
+    let year = i64::from(time.year()).checked_add(years)?.checked_add(month.div_euclid(12))?;
+    let first = Date::new(i16::try_from(year).ok()?, i8::try_from(month.rem_euclid(12) + 1).ok()?, 1).ok()?;
+    let days = i64::from(time.day()).checked_sub(1)?.checked_add(days)?;
+    let date = first.checked_add(jiff::Span::new().try_days(days).ok()?).ok()?;
+    DateTime::from_parts(date, time.time()).to_zoned(time.time_zone().clone()).ok()
+}
+
+/// Why Go cannot read a duration that is none.
+pub(crate) fn duration_fault(written: &str) -> String {
+    let shown = quote(written);
+    let mut rest = written.strip_prefix(['-', '+']).unwrap_or(written);
+    while !rest.is_empty() {
+        let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+        let whole = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let dot = usize::from(rest[whole..].starts_with('.'));
+        let fraction =
+            rest[whole + dot..].bytes().take_while(|byte| dot > 0 && byte.is_ascii_digit()).count();
+        if whole + fraction == 0 {
+            break;
+        }
+        let after = &rest[whole + dot + fraction..];
+        let unit = after.bytes().take_while(|byte| !is_number(*byte)).count();
+        if unit == 0 {
+            return format!("time: missing unit in duration {shown}");
+        }
+        let (unit, after) = after.split_at(unit);
+        if !matches!(unit, "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h") {
+            return format!("time: unknown unit {} in duration {shown}", quote(unit));
+        }
+        rest = after;
+    }
+    format!("time: invalid duration {shown}")
+}
+
 fn push_part(out: &mut String, time: &Zoned, spelling: &str, part: Part) {
     let hour12 = if time.hour() % 12 == 0 { 12 } else { time.hour() % 12 };
-    let month = MONTHS[usize::from(time.month().unsigned_abs()).clamp(1, 12) - 1];
-    let day = DAYS[usize::from(time.weekday().to_monday_zero_offset().unsigned_abs()) % 7];
+    let (month, day) = (month_name(time), day_name(time));
     let is_pm = time.hour() >= 12;
     let shown = match part {
         Part::LongMonth => month.to_owned(),

@@ -38,7 +38,7 @@ impl<'t> Evaluation<'t> {
         match &first.term {
             Term::Field(names) => {
                 self.at = At::Operand(first);
-                return self.fields(dot, dot.clone(), names, (arguments, last));
+                return self.fields(dot, dot.clone(), (first, names), (arguments, last));
             }
             Term::Chain(inner, names) => return self.chain(dot, (first, inner, names), (arguments, last)),
             Term::Function(name) => {
@@ -108,7 +108,7 @@ impl<'t> Evaluation<'t> {
     ) -> Result<Got, Fault> {
         self.at = At::Operand(whole);
         let receiver = self.operand(dot, inner)?;
-        self.fields(dot, receiver, names, given)
+        self.fields(dot, receiver, (whole, names), given)
     }
 
     fn variable_fields(
@@ -125,15 +125,15 @@ impl<'t> Evaluation<'t> {
             self.not_a_function(operand, given.0, given.1.as_ref())?;
             return Ok(value);
         }
-        self.fields(dot, value, fields, given)
+        self.fields(dot, value, (operand, fields), given)
     }
 
-    /// `.a.b.c` of a value. Only the last name can be given arguments.
+    /// `.a.b.c` of a value. Only the last name can be given arguments. `whole` is what messages name if a call itself fails.
     fn fields(
         &mut self,
         dot: &Got,
         receiver: Got,
-        names: &'t [String],
+        (whole, names): (&'t Operand, &'t [String]),
         (arguments, last): (&'t [Operand], Option<Got>),
     ) -> Result<Got, Fault> {
         let mut receiver = receiver;
@@ -142,7 +142,7 @@ impl<'t> Evaluation<'t> {
             self.step()?;
             let is_last = index + 1 == names.len();
             let given = if is_last { (arguments, last.take()) } else { (&arguments[..0], None) };
-            receiver = self.field(dot, receiver, name, given)?;
+            receiver = self.field(dot, receiver, (whole, name), given)?;
         }
         Ok(receiver)
     }
@@ -151,7 +151,7 @@ impl<'t> Evaluation<'t> {
         &mut self,
         dot: &Got,
         receiver: Got,
-        name: &'t str,
+        (whole, name): (&'t Operand, &'t str),
         given: (&'t [Operand], Option<Got>),
     ) -> Result<Got, Fault> {
         let (value, interface) = match receiver {
@@ -187,10 +187,10 @@ impl<'t> Evaluation<'t> {
                     let arguments = self.arguments(dot, name, method, given)?;
                     let mut all = vec![value.clone()];
                     all.extend(arguments);
-                    let result = (method.call)(self.scope, &all);
-                    result
-                        .map(Got::plain)
-                        .map_err(|fault| self.error(format!("error calling {name}: {fault}")))
+                    (method.call)(self.scope, &all).map(Got::plain).map_err(|fault| {
+                        self.at = At::Operand(whole);
+                        self.error(format!("error calling {name}: {fault}"))
+                    })
                 }
                 None => Err(self.error(format!("can't evaluate field {name} in type {type_name}"))),
             },
@@ -204,7 +204,7 @@ impl<'t> Evaluation<'t> {
         match &operand.term {
             Term::Dot => Ok(dot.clone()),
             Term::Nil => Ok(Got::Missing),
-            Term::Field(names) => self.fields(dot, dot.clone(), names, (&[], None)),
+            Term::Field(names) => self.fields(dot, dot.clone(), (operand, names), (&[], None)),
             Term::Variable(names) => self.variable_fields(dot, operand, names, (&[], None)),
             Term::Pipe(pipe) => self.pipe(dot, pipe),
             Term::Function(name) => self.function(dot, name, At::Operand(operand), (&[], None)),
@@ -244,12 +244,15 @@ impl<'t> Evaluation<'t> {
             (Type::Int, Term::Number(number)) if number.integer.is_some() => {
                 Ok(Value::Int(number.integer.unwrap_or_default()))
             }
-            (Type::Int, _) => Err(self.error(expected("integer"))),
+            (Type::Duration, Term::Number(number)) if number.integer.is_some() => {
+                Ok(Value::Duration(number.integer.unwrap_or_default()))
+            }
+            (Type::Int | Type::Duration, _) => Err(self.error(expected("integer"))),
             (Type::Float, Term::Number(number)) if number.float.is_some() => {
                 Ok(Value::Float(number.float.unwrap_or_default()))
             }
             (Type::Float, _) => Err(self.error(expected("float"))),
-            (Type::Map | Type::Time, _) => {
+            (Type::Map | Type::Time | Type::Version, _) => {
                 Err(self.error(format!("can't handle {operand} for arg of type {}", of.name())))
             }
         }
@@ -273,7 +276,14 @@ impl<'t> Evaluation<'t> {
     fn nil_of(&self, of: Type) -> Result<Value, Fault> {
         let made = match of {
             Type::Map => Value::map(self.scope, std::collections::BTreeMap::new()),
-            Type::Any | Type::Text | Type::Int | Type::Bool | Type::Float | Type::Time => Ok(Value::Nil),
+            Type::Any
+            | Type::Text
+            | Type::Int
+            | Type::Bool
+            | Type::Float
+            | Type::Time
+            | Type::Duration
+            | Type::Version => Ok(Value::Nil),
         };
         made.map_err(|fault| self.error(fault.0))
     }

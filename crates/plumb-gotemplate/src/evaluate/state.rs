@@ -48,6 +48,9 @@ pub(super) enum At<'t> {
     Template { position: usize, name: &'t str, pipe: Option<&'t Pipe> },
 }
 
+/// By how many levels each `{{template}}` call raises the limit: a body, an `if` in it, and a pipe.
+const LEVELS_OF_A_CALL: usize = 3;
+
 /// One evaluation.
 pub(super) struct Evaluation<'t> {
     pub(super) text: &'t str,
@@ -61,6 +64,8 @@ pub(super) struct Evaluation<'t> {
     pub(super) variables: Vec<(&'t str, Got)>,
     pub(super) at: At<'t>,
     pub(super) depth: usize,
+    /// How many `{{template}}` calls are in each other.
+    pub(super) calls: usize,
     pub(super) out: Vec<u8>,
 }
 
@@ -90,6 +95,7 @@ pub(crate) fn run<'t>(
         variables: vec![("$", dot.clone())],
         at: At::Start,
         depth: 0,
+        calls: 0,
         out: Vec::new(),
     };
     evaluation.body(&dot, &tree.root)?;
@@ -116,7 +122,7 @@ impl Evaluation<'_> {
 
     /// Runs one level deeper, within the limit.
     pub(super) fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
-        let limit = self.scope.limits().depth;
+        let limit = self.scope.limits().depth + self.calls * LEVELS_OF_A_CALL;
         if self.depth >= limit {
             return Err(self.error(format!("actions and templates are nested deeper than {limit} levels")));
         }
@@ -132,8 +138,13 @@ impl Evaluation<'_> {
     }
 
     pub(super) fn variable(&self, name: &str) -> Result<Got, Fault> {
-        let found = self.variables.iter().rev().find(|(known, _)| *known == name);
-        found.map(|(_, got)| got.clone()).ok_or_else(|| self.error(format!("undefined variable: {name}")))
+        let found = self.variables.iter().rev().enumerate().find(|(_, (known, _))| *known == name);
+        let Some((n_others, (_, got))) = found else {
+            return Err(self.error(format!("undefined variable: {name}")));
+        };
+        // The way to a variable that many others hide takes time.
+        self.scope.step(n_others / 32).map_err(|fault| self.error(fault.0))?;
+        Ok(got.clone())
     }
 
     pub(super) fn assign(&mut self, name: &str, got: Got) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! Bodies and control actions.
 
 use super::state::{At, Evaluation, Flow, Got};
-use crate::budget::Fault;
+use crate::budget::{Fault, MAX_CALLS};
 use crate::format::{print_value, quote};
 use crate::node::{Body, Branch, Node, Pipe};
 use crate::value::{Items, Value};
@@ -114,23 +114,21 @@ impl<'t> Evaluation<'t> {
                     .collect()
             }
             Value::Int(end) | Value::Int64(end) | Value::Duration(end) => {
-                if branch.pipe.variables.len() > 1 {
-                    let shown = self.shown(over)?;
-                    return Err(
-                        self.error(format!("can't use {shown} to iterate over more than one variable"))
-                    );
-                }
-                let count = usize::try_from(*end).unwrap_or(0);
-                self.take_steps(count)?;
-                self.scope
-                    .allocate(count.saturating_mul(size_of::<(Got, Got)>()))
-                    .map_err(|fault| self.error(fault.0))?;
                 let item = |at: i64| match over {
                     Value::Int64(_) => Value::Int64(at),
                     Value::Duration(_) => Value::Duration(at),
                     _ => Value::Int(at),
                 };
+                self.count_rounds(over, usize::try_from(*end).unwrap_or(0), branch)?;
                 (0..*end).map(|at| (Got::Missing, Got::plain(item(at)))).collect()
+            }
+            Value::Uint64(end) => {
+                self.count_rounds(over, usize::try_from(*end).unwrap_or(usize::MAX), branch)?;
+                (0..*end).map(|at| (Got::Missing, Got::plain(Value::Uint64(at)))).collect()
+            }
+            Value::Byte(end) => {
+                self.count_rounds(over, usize::from(*end), branch)?;
+                (0..*end).map(|at| (Got::Missing, Got::plain(Value::Byte(at)))).collect()
             }
             other => {
                 let shown = self.shown(other)?;
@@ -138,6 +136,17 @@ impl<'t> Evaluation<'t> {
             }
         };
         Ok(rounds)
+    }
+
+    /// Takes what the rounds over a number cost. They have no index.
+    fn count_rounds(&self, over: &Value, count: usize, branch: &Branch) -> Result<(), Fault> {
+        if branch.pipe.variables.len() > 1 {
+            let shown = self.shown(over)?;
+            return Err(self.error(format!("can't use {shown} to iterate over more than one variable")));
+        }
+        self.take_steps(count)?;
+        let bytes = count.saturating_mul(size_of::<(Got, Got)>());
+        self.scope.allocate(bytes).map_err(|fault| self.error(fault.0))
     }
 
     fn take_steps(&self, n: usize) -> Result<(), Fault> {
@@ -174,13 +183,18 @@ impl<'t> Evaluation<'t> {
         let Some(body) = body else {
             return Err(self.error(format!("template {} not defined", quote(name))));
         };
+        if self.calls >= MAX_CALLS {
+            return Err(self.error(format!("exceeded maximum template depth ({MAX_CALLS})")));
+        }
         let dot = match pipe {
             Some(pipe) => self.pipe(dot, pipe)?,
             None => Got::Missing,
         };
+        self.calls += 1;
         let variables = std::mem::replace(&mut self.variables, vec![("$", dot.clone())]);
         let outer = std::mem::replace(&mut self.current_name, name);
         let result = self.body(&dot, body);
+        self.calls -= 1;
         self.current_name = outer;
         self.variables = variables;
         result.map(|_| ())

@@ -93,9 +93,7 @@ fn modify(given: &[Value], strict: bool) -> Result<Value, Fault> {
     let written = text(given, 0);
     let by = match parse_go_duration(&written) {
         Ok(by) => by,
-        Err(_) if strict => {
-            return Err(Fault(format!("time: invalid duration {}", crate::format::quote(&written))));
-        }
+        Err(_) if strict => return Err(Fault(time::duration_fault(&written))),
         Err(_) => SignedDuration::ZERO,
     };
     Ok(Value::Time(Rc::new(at.checked_add(by).unwrap_or_else(|_| at.as_ref().clone()))))

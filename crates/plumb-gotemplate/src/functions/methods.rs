@@ -1,9 +1,12 @@
 //! Methods of values that are no plain data.
 
+use std::cmp::Ordering;
+use std::rc::Rc;
+
 use jiff::tz::TimeZone;
 use plumb_core::version::Version;
 
-use super::table::{Function, Type, new_text, text};
+use super::table::{Function, Type, integer, new_text, text};
 use crate::budget::Fault;
 use crate::convert::float;
 use crate::time;
@@ -67,7 +70,54 @@ static VERSION: &[(&str, Function)] = &[
     ("Metadata", without_arguments(|_, given| of_version(given, |version| Value::text(suffixes(version).1)))),
     ("Original", without_arguments(|_, given| of_version(given, |version| Value::text(version.as_str())))),
     ("String", without_arguments(|_, given| of_version(given, |version| Value::text(complete(version))))),
+    ("Compare", of_two_versions(|_, given| ordered(given, |order| Value::Int(order as i64)))),
+    ("Equal", of_two_versions(|_, given| ordered(given, |order| Value::Bool(order.is_eq())))),
+    ("LessThan", of_two_versions(|_, given| ordered(given, |order| Value::Bool(order.is_lt())))),
+    ("LessThanEqual", of_two_versions(|_, given| ordered(given, |order| Value::Bool(order.is_le())))),
+    ("GreaterThan", of_two_versions(|_, given| ordered(given, |order| Value::Bool(order.is_gt())))),
+    ("GreaterThanEqual", of_two_versions(|_, given| ordered(given, |order| Value::Bool(order.is_ge())))),
+    (
+        "IncMajor",
+        without_arguments(|_, given| {
+            of_version(given, |version| next(version, |[major, _, _]| [major.wrapping_add(1), 0, 0]))
+        }),
+    ),
+    (
+        "IncMinor",
+        without_arguments(|_, given| {
+            of_version(given, |version| next(version, |[major, minor, _]| [major, minor.wrapping_add(1), 0]))
+        }),
+    ),
+    (
+        "IncPatch",
+        without_arguments(|_, given| {
+            of_version(given, |version| {
+                // A pre-release comes before the version itself.
+                let step = u64::from(!version.is_prerelease());
+                next(version, |[major, minor, patch]| [major, minor, patch.wrapping_add(step)])
+            })
+        }),
+    ),
 ];
+
+const fn of_two_versions(call: super::table::Call) -> Function {
+    Function { parameters: &[Type::Version], rest: None, call }
+}
+
+fn ordered(given: &[Value], read: impl FnOnce(Ordering) -> Value) -> Result<Value, Fault> {
+    match given {
+        [Value::Version(version), Value::Version(other)] => Ok(read(version.precedence(other))),
+        _ => Err(Fault::new("runtime error: invalid memory address or nil pointer dereference")),
+    }
+}
+
+/// A version with other numbers, without suffixes. A leading `v` stays.
+fn next(version: &Version, change: impl FnOnce([u64; 3]) -> [u64; 3]) -> Value {
+    let [major, minor, patch] = change(version.numbers());
+    let prefix = if version.as_str().starts_with('v') { "v" } else { "" };
+    let written = format!("{prefix}{major}.{minor}.{patch}");
+    Version::parse(&written).map_or(Value::Nil, |version| Value::Version(Rc::new(version)))
+}
 
 static TIME: &[(&str, Function)] = &[
     (
@@ -90,7 +140,14 @@ static TIME: &[(&str, Function)] = &[
             of_time(given, |time| Value::Int64(i64::try_from(time.timestamp().as_nanosecond()).unwrap_or(0)))
         }),
     ),
+    (
+        "UnixMicro",
+        without_arguments(|_, given| of_time(given, |time| Value::Int64(time.timestamp().as_microsecond()))),
+    ),
     ("Year", without_arguments(|_, given| of_time(given, |time| Value::Int(i64::from(time.year()))))),
+    // Go has types of their own, whose values are numbers that print as names. Here they are the names.
+    ("Month", without_arguments(|_, given| of_time(given, |at| Value::text(time::month_name(at))))),
+    ("Weekday", without_arguments(|_, given| of_time(given, |at| Value::text(time::day_name(at))))),
     ("Day", without_arguments(|_, given| of_time(given, |time| Value::Int(i64::from(time.day()))))),
     (
         "YearDay",
@@ -100,12 +157,78 @@ static TIME: &[(&str, Function)] = &[
     ("Minute", without_arguments(|_, given| of_time(given, |time| Value::Int(i64::from(time.minute()))))),
     ("Second", without_arguments(|_, given| of_time(given, |time| Value::Int(i64::from(time.second()))))),
     (
-        "UTC",
+        "Nanosecond",
+        without_arguments(|_, given| of_time(given, |time| Value::Int(i64::from(time.subsec_nanosecond())))),
+    ),
+    ("UTC", IN_UTC),
+    // "Local" is UTC.
+    ("Local", IN_UTC),
+    (
+        "IsZero",
         without_arguments(|_, given| {
-            of_time(given, |time| Value::Time(time.with_time_zone(TimeZone::UTC).into()))
+            of_time(given, |time| {
+                Value::Bool(time.timestamp().as_nanosecond() == time::ZERO_SECONDS * 1_000_000_000)
+            })
         }),
     ),
+    ("Compare", of_two_times(|_, given| of_times(given, |a, b| Value::Int(a.cmp(&b) as i64)))),
+    ("Before", of_two_times(|_, given| of_times(given, |a, b| Value::Bool(a < b)))),
+    ("After", of_two_times(|_, given| of_times(given, |a, b| Value::Bool(a > b)))),
+    ("Equal", of_two_times(|_, given| of_times(given, |a, b| Value::Bool(a == b)))),
+    ("Sub", of_two_times(|_, given| of_times(given, |a, b| Value::Duration(clamped(a - b))))),
+    (
+        "Add",
+        Function {
+            parameters: &[Type::Duration],
+            rest: None,
+            call: |_, given| {
+                let Some(Value::Duration(by)) = given.get(1) else {
+                    return Err(Fault::new("expected a duration"));
+                };
+                of_time(given, |time| {
+                    let moved = time.checked_add(jiff::SignedDuration::from_nanos(*by));
+                    Value::Time(moved.unwrap_or_else(|_| time.clone()).into())
+                })
+            },
+        },
+    ),
+    (
+        "AddDate",
+        Function {
+            parameters: &[Type::Int, Type::Int, Type::Int],
+            rest: None,
+            call: |_, given| {
+                let [years, months, days] = [1, 2, 3].map(|index| integer(given, index));
+                of_time(given, |at| {
+                    Value::Time(time::add_date(at, years, months, days).unwrap_or_else(|| at.clone()).into())
+                })
+            },
+        },
+    ),
 ];
+
+const IN_UTC: Function = without_arguments(|_, given| {
+    of_time(given, |time| Value::Time(time.with_time_zone(TimeZone::UTC).into()))
+});
+
+const fn of_two_times(call: super::table::Call) -> Function {
+    Function { parameters: &[Type::Time], rest: None, call }
+}
+
+/// Two times in nanoseconds.
+fn of_times(given: &[Value], read: impl FnOnce(i128, i128) -> Value) -> Result<Value, Fault> {
+    match given {
+        [Value::Time(time), Value::Time(other)] => {
+            Ok(read(time.timestamp().as_nanosecond(), other.timestamp().as_nanosecond()))
+        }
+        _ => Err(Fault::new("expected a time")),
+    }
+}
+
+/// A difference that is too long becomes the longest duration.
+fn clamped(nanoseconds: i128) -> i64 {
+    i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX })
+}
 
 static DURATION: &[(&str, Function)] = &[
     (
@@ -119,4 +242,6 @@ static DURATION: &[(&str, Function)] = &[
         "Milliseconds",
         without_arguments(|_, given| of_duration(given, |nanos| Value::Int64(nanos / 1_000_000))),
     ),
+    ("Microseconds", without_arguments(|_, given| of_duration(given, |nanos| Value::Int64(nanos / 1000)))),
+    ("Nanoseconds", without_arguments(|_, given| of_duration(given, Value::Int64))),
 ];

@@ -17,6 +17,8 @@ pub(crate) enum Type {
     /// `map[string]interface {}`.
     Map,
     Time,
+    Duration,
+    Version,
 }
 
 impl Type {
@@ -29,11 +31,13 @@ impl Type {
             Self::Float => "float64",
             Self::Map => "map[string]interface {}",
             Self::Time => "time.Time",
+            Self::Duration => "time.Duration",
+            Self::Version => "*semver.Version",
         }
     }
 
     pub(crate) fn can_be_nil(self) -> bool {
-        matches!(self, Self::Any | Self::Map)
+        matches!(self, Self::Any | Self::Map | Self::Version)
     }
 
     pub(crate) fn accepts(self, value: &Value) -> bool {
@@ -45,6 +49,8 @@ impl Type {
             Self::Float => matches!(value, Value::Float(_)),
             Self::Map => matches!(value, Value::Map(map) if map.of == Items::Any),
             Self::Time => matches!(value, Value::Time(_)),
+            Self::Duration => matches!(value, Value::Duration(_)),
+            Self::Version => matches!(value, Value::Version(_)),
         }
     }
 }

@@ -103,13 +103,17 @@ fn hostile_templates_are_refused() {
         ("{{range until 100000}}{{$_ := regexMatch \"([01]*1[01]{50}|x)*\" (repeat 200000 \"01\" | trunc 200000)}}{{end}}".to_owned(), "limit"),
         ("{{regexFindAll \".*[^A-Z]|[A-Z]\" (repeat 200000 \"A\") -1}}".to_owned(), "limit"),
         ("{{mustRegexMatch \"((a{1000}){1000}){1000}\" \"a\"}}".to_owned(), "too large"),
+        // Variables.
+        ("{{$a:=1}}".repeat(80_000), "variables"),
+        (format!("{}{{{{range until 100000}}}}{{{{if $}}}}{{{{end}}}}{{{{end}}}}", "{{$a:=1}}".repeat(900)), "limit"),
         // Texts that are read.
         ("{{fromJson (repeat 10000000 \"[\")}}".to_owned(), "longer than"),
         ("{{fromYaml (repeat 10000000 \"[\")}}".to_owned(), "longer than"),
         ("{{mustFromJson (repeat 100000 \"[\")}}".to_owned(), "unexpected end"),
         ("{{range until 100000}}{{$_ := fromYaml (repeat 1000 \"a: 1\\n\")}}{{end}}".to_owned(), "limit"),
         // Nesting.
-        ("{{define \"t\"}}{{template \"t\" .}}{{end}}{{template \"t\" .}}".to_owned(), "nested deeper"),
+        ("{{define \"t\"}}{{template \"t\" .}}{{end}}{{template \"t\" .}}".to_owned(), "exceeded maximum template depth"),
+        ("{{define \"t\"}}{{if true}}{{if true}}{{if true}}{{if true}}{{template \"t\" .}}{{end}}{{end}}{{end}}{{end}}{{end}}{{template \"t\" .}}".to_owned(), "nested deeper"),
         (format!("{{{{{}1{}}}}}", "(".repeat(100_000), ")".repeat(100_000)), "nested deeper"),
         ("{{if true}}".repeat(100_000), "nested deeper"),
     ];
