@@ -31,10 +31,20 @@ fn main() -> io::Result<()> {
             }
         }
     } else {
-        println!("cargo::rerun-if-changed={dist}");
-        read(Path::new(&dist))?
+        let folder = dist_folder(&dist)?;
+        println!("cargo::rerun-if-changed={}", folder.display());
+        read(&folder)?
     };
     fs::write(out.join("assets.rs"), embed(&out, &files)?)
+}
+
+/// The folder of a bundle that was built elsewhere. A relative path begins at the workspace, as that of a command does.
+fn dist_folder(named: &str) -> io::Result<PathBuf> {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
+    let folder = here.join("../..").join(named);
+    folder
+        .canonicalize()
+        .map_err(|error| io::Error::other(format!("cannot read PLUMB_PAGE_DIST={named}: {error}")))
 }
 
 /// Runs the bundler. Its Go modules are downloaded once.
@@ -68,7 +78,7 @@ fn run(command: &mut Command, what: &str) -> io::Result<()> {
     Err(io::Error::other(format!("cannot {what}: {}", String::from_utf8_lossy(&output.stderr).trim())))
 }
 
-/// The scripts and styles of a folder, in order of their names.
+/// The script and the style of a folder.
 fn read(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -78,8 +88,13 @@ fn read(folder: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     files.sort();
-    if files.is_empty() {
-        return Err(io::Error::other(format!("{} has no script and no style", folder.display())));
+    let count =
+        |end: &str| files.iter().filter(|path| path.extension().is_some_and(|own| own == end)).count();
+    let (scripts, styles) = (count("js"), count("css"));
+    if (scripts, styles) != (1, 1) {
+        // One of an earlier build beside the new one would be embedded, too, and might be the one that is used.
+        let found = format!("{scripts} scripts and {styles} styles");
+        return Err(io::Error::other(format!("{} has {found}; one of each is a page", folder.display())));
     }
     Ok(files)
 }

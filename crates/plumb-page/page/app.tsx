@@ -5,11 +5,15 @@ import { cliName, loadRows, news, rows, whyNot } from "./store";
 import { clock, duration, now } from "./time";
 import type { AppObject, AppRef, Detail, Event, Finding, ObjectRef, Operation, TreeNode } from "./types";
 import { plan, planOn } from "./plan";
-import { Ago, Button, Command, Mark, ObjectLink, Panel, Tabs, Who, copy, objectName, stateOf, useLoaded, type State } from "./ui";
-import { go, objectUrl, param, place, withParams } from "./url";
+import { Ago, Button, Mark, Menu, ObjectLink, Panel, Tabs, Who, copy, objectName, stateOf, useLoaded, useTick, type State } from "./ui";
+import { appUrl, go, objectUrl, param, place, placeUrl, settle, withParams } from "./url";
 import { VList } from "./vlist";
-import { at, shortValue } from "./yaml";
+import { at, shortPair } from "./yaml";
 import { onKey } from "./keys";
+
+const tabs = new Set(["findings", "sync", "objects", "timeline", "sources"]);
+/** Argo CD's tabs of an object, as tabs of its screen here. */
+const argoTabs: Record<string, string> = { desired: "git", manifest: "live", summary: "live", events: "events", logs: "logs" };
 
 export function App({ app }: { app: AppRef }) {
   useEffect(() => { void loadRows(); }, []);
@@ -20,10 +24,16 @@ export function App({ app }: { app: AppRef }) {
   useEffect(() => {
     const node = place.value.params.get("node");
     const parts = node?.split("/") ?? [];
-    if (parts.length >= 4 && parts[1] !== "Application") {
+    if (parts.length >= 4 && parts[1] === "Application") {
+      // Its own node, or an app that it owns.
+      const other: AppRef = [parts[2] || app[0], parts[3]!];
+      go(other.join("/") === app.join("/") ? withParams({ node: null, tab: null }) : appUrl(other), true);
+    } else if (parts.length >= 4) {
       const o = { group: parts[0]!, kind: parts[1]!, namespace: parts[2]!, name: parts[3]! };
-      go(objectUrl(app, o, place.value.params.get("tab") === "logs" ? "logs" : ""), true);
+      go(objectUrl(app, o, argoTabs[place.value.params.get("tab") ?? ""] ?? ""), true);
     }
+    if (place.value.params.has("deploy")) { go(withParams({ deploy: null }), true); plan("sync", [app]); }
+    if (place.value.params.has("rollback")) go(withParams({ rollback: null, tab: "timeline" }), true);
     if (place.value.params.get("operation") === "true") go(withParams({ operation: null, tab: "sync" }), true);
     if (place.value.params.get("conditions") === "true") go(withParams({ conditions: null, tab: "findings" }), true);
   }, []);
@@ -33,7 +43,7 @@ export function App({ app }: { app: AppRef }) {
 function Shown({ app, d }: { app: AppRef; d: Detail }) {
   const counted = d.findings.filter((f) => f.counts), explained = d.findings.filter((f) => !f.counts);
   const running = d.operation?.phase === "Running" || d.operation?.phase === "Terminating";
-  const tab = param("tab") || "findings";
+  const tab = tabs.has(param("tab")) ? param("tab") : "findings";
   // An object that is stuck is ill although the app is still Progressing, and what plumb cannot compare is not well.
   const ill = d.conditions.some((c) => c.type.endsWith("Error")) || d.ill.some((o) => o.stuck || o.status === "Degraded" || o.status === "Missing");
   const state = d.pausedUntil !== null ? "paused" : ill ? "ill" : stateOf(d.sync, d.health, counted[0]?.class ?? "", d.operation?.phase);
@@ -43,7 +53,7 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
     c: () => copy(`plumb app get ${cliName(app)}`, "Command copied."),
     n: () => focusFinding(1), p: () => focusFinding(-1),
   }));
-  const choose = (next: string) => go(withParams({ tab: next === "findings" ? null : next }), true);
+  const choose = (next: string) => go(withParams({ tab: next === "findings" ? null : next, q: null }), true);
   return <div class="app">
     <header class="apphead">
       <p class="crumbs"><a href="applications">Apps</a> / {app[0]}</p>
@@ -59,14 +69,14 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
           : <Button off={off("pause")} onClick={() => plan("pause", [app])}>Pause…</Button>}
         {(d.deleting || d.waits || d.objects.some((o) => o.confirm && o.prune)) && <Button kind="danger" off={off("confirm-deletion")} onClick={() => plan("confirm-deletion", [app])}>Confirm deletions…</Button>}
         {running && <Button off={off("terminate")} onClick={() => plan("terminate", [app])}>Terminate…</Button>}
-        {d.links.filter((link) => /^https?:\/\//.test(link)).slice(0, 3).map((link) => <a class="button" key={link} href={link} target="_blank" rel="noreferrer noopener">{new URL(link).host}</a>)}
-        <details class="menu"><summary>More</summary><div>
+        {d.links.map(linkOf).filter((link) => link !== null).slice(0, 3).map((link) => <a class="button" key={link.url} href={link.url} target="_blank" rel="noreferrer noopener">{link.name}</a>)}
+        <Menu name="More">
           <button onClick={() => copy(`plumb drift ${cliName(app)}`, "Command copied.")}>Copy: plumb drift {cliName(app)}</button>
           <button onClick={() => copy(`plumb app sync ${cliName(app)} --dry-run`, "Command copied.")}>Copy: plumb app sync --dry-run</button>
           <button onClick={() => copy(`kubectl -n ${app[0]} get driftreport ${app[1]} -o yaml`, "Command copied.")}>Copy: kubectl get driftreport</button>
           <button onClick={() => copy(`kubectl -n ${app[0]} get application ${app[1]} -o yaml`, "Command copied.")}>Copy: kubectl get application</button>
           <button onClick={() => copy(location.href, "Link copied.")}>Copy link</button>
-          <hr /><Button kind="danger" off={off("delete")} onClick={() => plan("delete", [app])}>Delete…</Button></div></details>
+          <hr /><Button kind="danger" off={off("delete")} onClick={() => plan("delete", [app])}>Delete…</Button></Menu>
       </div>
     </header>
     <Tabs current={tab} choose={choose} tabs={[["findings", `Findings ${counted.length || ""}`], ["sync", running ? "Sync: running" : "Sync"], ["objects", `Objects ${d.objects.length}`], ["timeline", "Timeline"], ["sources", `Sources ${d.sources.length}`]]} />
@@ -91,6 +101,15 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
       <dt>Follows</dt><dd>{s.target || "HEAD"}</dd><dt>Compared with</dt><dd><code>{s.revision}</code></dd></dl>)}
       <dl class="facts"><dt>Cluster</dt><dd>{d.cluster}</dd><dt>Namespace</dt><dd>{d.dest}</dd><dt>Project</dt><dd><a href={`settings/projects?name=${encodeURIComponent(d.project)}`}>{d.project}</a></dd><dt>Compared</dt><dd><Ago at={d.reconciled} /></dd></dl></section>}
   </div>;
+}
+
+/** An address that an annotation or an Ingress names, perhaps with a title before it as in Argo CD. What is no address is left out. */
+function linkOf(text: string): { url: string; name: string } | null {
+  const at = text.indexOf("|");
+  try {
+    const url = new URL(text.slice(at + 1).trim());
+    return /^https?:$/.test(url.protocol) ? { url: url.href, name: text.slice(0, Math.max(0, at)).trim() || url.host } : null;
+  } catch { return null; }
 }
 
 function focusFinding(step: number) {
@@ -127,8 +146,11 @@ function FieldDiff({ app, f, v }: { app: AppRef; f: Finding; v: string }) {
   const pair = useLoaded(f.object.group + objectName(f.object), () => managed(app, f.object), v);
   if (!pair.value) return <div class="fielddiff"><code>{f.fields[0]}</code></div>;
   const { git, live } = pair.value;
-  return <div class="fielddiff">{f.fields.slice(0, 6).map((field) => <div key={field}><code class="path">{field}</code>
-    <div class="old"><span>Git</span><code>{shortValue(at(git, field, live) ?? at(git, field))}</code></div><div class="new"><span>Live</span><code>{shortValue(at(live, field))}</code></div></div>)}
+  return <div class="fielddiff">{f.fields.slice(0, 6).map((field) => {
+    const short = shortPair(at(git, field, live) ?? at(git, field), at(live, field));
+    return <div key={field}><code class="path">{field}</code>{short.where && <span class="where">{short.where}</span>}
+      <div class="old"><span>Git</span><code>{short.old}</code></div><div class="new"><span>Live</span><code>{short.new}</code></div></div>;
+  })}
     {f.fields.length > 6 && <p class="small">{f.fields.length - 6} more fields</p>}</div>;
 }
 
@@ -142,32 +164,41 @@ function Explained({ app, findings }: { app: AppRef; findings: Finding[] }) {
 export function Timeline({ app, events, off }: { app: AppRef; events: Event[]; off?: string | null }) {
   if (!events.length) return <p class="note">Nothing is known yet.</p>;
   const mark = (e: Event): State => e.state === "bad" ? "ill" : e.state === "counts" ? "counts" : e.state === "explained" ? "explained" : e.state === "paused" ? "paused" : e.state === "busy" ? "busy" : "well";
+  // What is deployed now is no place to go back to.
+  const newest = Math.max(...events.map((e) => e.id ?? -1));
   return <ol class="timeline">{events.map((e, i) => <li key={i}><Mark state={mark(e)} /><div><span class="when">{e.at !== null && clock(e.at)}</span> {e.object ? <a class="object" href={objectUrl(app, e.object)}>{e.text}</a> : e.text} {e.state === "explained" && <span class="tag">explained</span>} {e.actor && <span class="by">{e.actor}</span>}
-    {e.id !== undefined && off !== undefined && i > 0 && <Button kind="quiet" off={off} label={`Roll back to ${e.revision}`} onClick={() => plan("rollback", [app], { id: e.id })}>Roll back…</Button>}</div></li>)}</ol>;
+    {e.id !== undefined && off !== undefined && e.id !== newest && <Button kind="quiet" off={off} label={`Roll back to ${e.revision}`} onClick={() => plan("rollback", [app], { id: e.id })}>Roll back…</Button>}</div></li>)}</ol>;
 }
 
+/** How many entries of a wave are in each state, in words. */
+function counted(states: State[]): string {
+  const words: [State, string][] = [["ill", "failed"], ["busy", "running"], ["well", "done"], ["explained", "to come"]];
+  const n = (state: State) => states.filter((one) => one === state).length;
+  return words.filter(([state]) => n(state)).map(([state, word]) => `${n(state)} ${word}`).join(", ");
+}
 const phases = ["PreSync", "Sync", "PostSync", "SyncFail"];
 function OperationView({ app, op, brief }: { app: AppRef; op: Operation; brief?: boolean }) {
   const groups = useMemo(() => {
-    const by = new Map<string, { phase: string; wave: number; entries: Operation["entries"] }>();
+    // The status has no waves of hooks: those of one phase are together.
+    const by = new Map<string, { phase: string; wave: number | null; entries: Operation["entries"] }>();
     for (const entry of op.entries) {
       const key = `${entry.phase} ${entry.wave}`;
       const group = by.get(key) ?? { phase: entry.phase || "Sync", wave: entry.wave, entries: [] };
       group.entries.push(entry);
       by.set(key, group);
     }
-    return [...by.values()].sort((a, b) => phases.indexOf(a.phase) - phases.indexOf(b.phase) || a.wave - b.wave);
+    return [...by.values()].sort((a, b) => phases.indexOf(a.phase) - phases.indexOf(b.phase) || (a.wave ?? -Infinity) - (b.wave ?? -Infinity));
   }, [op.entries]);
   const running = op.phase === "Running" || op.phase === "Terminating";
   const state: State = running ? "busy" : op.phase === "Succeeded" ? "well" : "ill";
-  const ofEntry = (e: Operation["entries"][number]): State => e.status === "SyncFailed" || e.state === "Failed" || e.state === "Error" ? "ill" : e.state === "Running" || (!e.status && running) ? "busy" : e.status === "PruneSkipped" ? "explained" : "well";
+  const ofEntry = (e: Operation["entries"][number]): State => e.state === "Waiting" ? "explained" : e.status === "SyncFailed" || e.state === "Failed" || e.state === "Error" ? "ill" : e.state === "Running" || (!e.status && running) ? "busy" : e.status === "PruneSkipped" ? "explained" : "well";
   return <section class="operation"><h2><Mark state={state} /> {op.dryRun ? "Dry run" : "Sync"} {op.phase.toLowerCase()}{op.revision && <> to <code>{op.revision.slice(0, 7)}</code></>}</h2>
     <p>{op.message}</p><p class="small">Started <Ago at={op.started} />{op.finished !== null && op.started !== null && <>, took {duration(op.finished - op.started)}</>}{op.by && <>, by {op.by}</>}{op.retries > 0 && <>, attempt {op.retries + 1}</>}</p>
     <ol class="waves">{groups.map((g) => {
-      const worst = g.entries.some((e) => ofEntry(e) === "ill") ? "ill" : g.entries.some((e) => ofEntry(e) === "busy") ? "busy" : "well";
+      const worst = g.entries.some((e) => ofEntry(e) === "ill") ? "ill" : g.entries.some((e) => ofEntry(e) === "busy") ? "busy" : g.entries.every((e) => e.state === "Waiting") ? "explained" : "well";
       const shown = brief ? g.entries.filter((e) => ofEntry(e) !== "well") : g.entries.slice(0, 500);
-      return <li key={g.phase + g.wave} class={worst}><h3><Mark state={worst} /> {g.phase}{g.phase === "Sync" && ` wave ${g.wave}`} <span class="count">{g.entries.length} {worst === "ill" ? "failed" : worst === "busy" ? "running" : "done"}</span></h3>
-        <ul>{shown.map((e) => <li key={e.phase + e.group + objectName(e)}><Mark state={ofEntry(e)} /> <ObjectLink app={app} o={e} /> {e.hook && <span class="tag">{e.hook}</span>} <span class="small">{e.status || e.state || (running ? "Running" : "")}{e.message && `: ${e.message}`}</span></li>)}</ul></li>;
+      return <li key={g.phase + g.wave} class={worst}><h3><Mark state={worst} /> {g.phase}{g.phase === "Sync" && (g.wave === null ? " hooks" : ` wave ${g.wave}`)} <span class="count">{counted(g.entries.map(ofEntry))}</span></h3>
+        <ul>{shown.map((e) => <li key={e.phase + e.group + objectName(e)}><Mark state={ofEntry(e)} /> <ObjectLink app={app} o={e} /> {e.hook && <span class="tag">{e.hook}</span>} <span class="small">{e.state === "Waiting" ? "to come" : e.status || e.state || (running ? "Running" : "")}{e.message && `: ${e.message}`}</span></li>)}</ul></li>;
     })}</ol></section>;
 }
 
@@ -207,10 +238,13 @@ function build(objects: AppObject[], nodes: TreeNode[], findings: Finding[]): No
 
 type TreeLine = { node: Node; depth: number; open: boolean } | { fold: string; nodes: Node[]; depth: number };
 function Objects({ app, d }: { app: AppRef; d: Detail }) {
-  const tree = useLoaded<{ nodes?: TreeNode[] }>(app.join("/"), () => argo(`applications/${encodeURIComponent(app[1])}/resource-tree?${query({ appNamespace: app[0] })}`), d.v);
+  // Pods come and go without a word of their app.
+  const isMoving = d.operation?.phase === "Running" || d.health !== "Healthy" || d.ill.length > 0;
+  const tick = useTick(isMoving || d.objects.length < 500 ? 10 : 60);
+  const tree = useLoaded<{ nodes?: TreeNode[] }>(app.join("/"), () => argo(`applications/${encodeURIComponent(app[1])}/resource-tree?${query({ appNamespace: app[0] })}`), `${d.v} ${tick}`);
   const [open, setOpen] = useState<Set<string>>(new Set());
   const [chosen, setChosen] = useState<Map<string, ObjectRef>>(new Map());
-  const [text, setText] = useState("");
+  const [text, setText] = useState(param("q"));
   const refusal = d.can.sync ?? whyNot();
   const own = useMemo(() => new Set(d.objects.map((o) => `${o.group}/${o.kind}/${o.namespace}/${o.name}`)), [d]);
   const pick = (n: Node) => setChosen((old) => { const next = new Map(old); if (!next.delete(n.id)) next.set(n.id, { group: n.group, kind: n.kind, namespace: n.namespace, name: n.name }); return next; });
@@ -234,7 +268,7 @@ function Objects({ app, d }: { app: AppRef; d: Detail }) {
   }, [top, open, text]);
   const flip = (id: string) => setOpen((old) => { const next = new Set(old); if (!next.delete(id)) next.add(id); return next; });
   const kinds = (nodes: Node[]) => { const n = new Map<string, number>(); for (const x of nodes) n.set(x.kind, (n.get(x.kind) ?? 0) + 1); return [...n].sort((a, b) => b[1] - a[1]).slice(0, 6).map(([k, c]) => `${k} ${c}`).join(", "); };
-  return <section><div class="toolbar"><input type="search" class="find" placeholder="Kind, name, state" aria-label="Filter objects" value={text} onInput={(e) => setText(e.currentTarget.value)} spellcheck={false} /></div>
+  return <section><div class="toolbar"><input type="search" class="find" placeholder="Kind, name, state" aria-label="Filter objects" value={text} onInput={(e) => { setText(e.currentTarget.value); settle({ q: e.currentTarget.value }); }} spellcheck={false} /></div>
     {tree.error && <p class="note bad" role="alert">What its objects own cannot be shown: {tree.error}</p>}
     <VList count={lines.length} height={34} label="Objects" row={(i) => {
       const line = lines[i]!;
@@ -244,10 +278,9 @@ function Objects({ app, d }: { app: AppRef; d: Detail }) {
       const n = line.node;
       return <div class="trow" role="listitem" key={n.id} style={{ paddingLeft: `${line.depth * 22 + 8}px` }}>
         {n.kids.length ? <button class="twist" aria-label={`What ${n.name} owns`} aria-expanded={line.open} onClick={() => flip(n.id)}>{line.open ? "▾" : "▸"}</button> : <span class="twist" />}
-        {own.has(n.id) && <input type="checkbox" checked={chosen.has(n.id)} onChange={() => pick(n)} aria-label={`Select ${n.kind} ${n.name}`} />}<Mark state={n.state} /><a class="object" href={objectUrl(app, n)}><span class="kind">{n.kind}</span> {n.namespace && n.namespace !== d.dest ? n.namespace + "/" : ""}{n.name}</a>
+        {own.has(n.id) && <input type="checkbox" checked={chosen.has(n.id)} onChange={() => pick(n)} aria-label={`Select ${n.kind} ${n.name}`} />}<Mark state={n.state} /><a class="object" href={placeUrl(app, n)}><span class="kind">{n.kind}</span> {n.namespace && n.namespace !== d.dest ? n.namespace + "/" : ""}{n.name}</a>
         <span class="tstate">{n.prune ? "left Git" : n.sync === "OutOfSync" ? "OutOfSync" : ""} {n.health && n.health !== "Healthy" ? n.health : ""} <span class="muted">{n.state === "well" ? (n.health || (n.sync ? "in sync" : "exists")) + " " : ""}{n.state === "ill" ? n.message : n.kids.length ? `${n.kids.length} below` : ""}</span></span></div>;
     }} />
     {chosen.size > 0 && <div class="selection" role="region" aria-label="Selection"><b>{chosen.size} selected</b><Button off={refusal} onClick={() => planOn("sync", app, [...chosen.values()])}>Sync these: plan</Button><button class="quiet" onClick={() => setChosen(new Map())}>Clear</button></div>}
     {!lines.length && <p class="note">{text ? "No object matches." : "It has no objects yet."}</p>}</section>;
 }
-export { Command };

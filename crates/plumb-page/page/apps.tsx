@@ -1,24 +1,26 @@
 // All apps: one language to filter, rows that exist only while they are seen.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { argoNames, compile, fromArgo, isIll, isWrong } from "./query";
+import { argoNames, compile, fromArgo, hangs, isIll, isWrong } from "./query";
 import { loadRows, reloadRows, rows, whyNot } from "./store";
 import { now } from "./time";
 import type { AppRef, Row } from "./types";
 import { plan } from "./plan";
-import { Button, For, Mark, copy, stateOf } from "./ui";
+import { Button, For, Mark, copy, isNarrow, stateOf } from "./ui";
 import { appUrl, go, param, place, settle, withParams } from "./url";
 import { VList } from "./vlist";
 import { onKey } from "./keys";
 
 const sorts: Record<string, (a: Row, b: Row) => number> = {
-  gravest: (a, b) => rank(a) - rank(b) || (a.since ?? Infinity) - (b.since ?? Infinity) || byName(a, b),
+  gravest: (a, b) => rank(a) - rank(b) || (sinceOf(a) ?? Infinity) - (sinceOf(b) ?? Infinity) || byName(a, b),
   name: (a, b) => byName(a, b),
-  latest: (a, b) => (b.since ?? 0) - (a.since ?? 0) || byName(a, b),
+  latest: (a, b) => (sinceOf(b) ?? 0) - (sinceOf(a) ?? 0) || byName(a, b),
 };
 const byName = (a: Row, b: Row) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.ns < b.ns ? -1 : 1);
-const rank = (row: Row) => (isIll(row) ? 0 : row.class && row.sync === "OutOfSync" ? 2 : row.class ? 1 : row.op === "Running" ? 3 : 4);
+/** Since when it is wrong, or since when its sync runs. */
+const sinceOf = (row: Row) => row.since ?? row.opSince;
+const rank = (row: Row) => (isIll(row) ? 0 : row.class && row.sync === "OutOfSync" ? 2 : row.class ? 1 : hangs(row, now.peek()) ? 1 : row.op === "Running" ? 3 : 4);
 const groups: Record<string, (row: Row) => string> = {
-  class: (row) => row.class || (isWrong(row) ? "wrong" : "Fine"), project: (row) => row.project, cluster: (row) => row.cluster, namespace: (row) => row.dest,
+  class: (row) => row.class || (isWrong(row, now.peek()) ? "SyncHangs" : "Fine"), project: (row) => row.project, cluster: (row) => row.cluster, namespace: (row) => row.dest,
 };
 type Line = { head: string; count: number } | { row: Row };
 /** Argo CD's parameters become words of the filter as soon as somebody changes it. */
@@ -71,7 +73,7 @@ export function Apps() {
   };
   const act = (verb: string) => { const apps = targets(); if (apps.length && apps.length <= 50) plan(verb, apps); };
   const many = chosen.size > 50 ? "At most 50 apps at a time." : whyNot();
-  const narrow = innerWidth < 700;
+  const narrow = isNarrow();
   return <div class="apps">
     <div class="toolbar">
       <h1>Apps <span class="count">{rows.all ? (found.length === rows.all.size ? rows.all.size : `${found.length} of ${rows.all.size}`) : ""}</span></h1>
@@ -93,21 +95,21 @@ export function Apps() {
     <VList count={lines.length} height={narrow ? 60 : 38} show={cursor} label="Apps" row={(i) => {
       const line = lines[i]!;
       return "head" in line ? <div key={"#" + line.head} class="grouphead" role="listitem"><b>{line.head || "none"}</b> {line.count}</div>
-        : <AppRow key={line.row.key} row={rows.all?.get(line.row.key) ?? line.row} on={chosen.has(line.row.key)} here={i === cursor} toggle={toggle} />;
+        : <AppRow key={line.row.key} row={rows.all?.get(line.row.key) ?? line.row} on={chosen.has(line.row.key)} here={i === cursor} narrow={narrow} toggle={toggle} />;
     }} />
     {chosen.size > 0 && <div class="selection" role="region" aria-label="Selection"><b>{chosen.size} selected</b>
       <Button off={many} onClick={() => act("sync")}>Sync: plans</Button><Button off={many} onClick={() => act("refresh")}>Refresh…</Button>
-      <Button off={many} onClick={() => act("pause")}>Pause…</Button><button class="quiet" onClick={() => setChosen(new Set())}>Clear</button></div>}
+      {[...chosen].some((key) => (rows.all?.get(key)?.paused ?? 0) > now.peek()) ? <Button off={many} onClick={() => act("resume")}>Resume…</Button> : <Button off={many} onClick={() => act("pause")}>Pause…</Button>}<button class="quiet" onClick={() => setChosen(new Set())}>Clear</button></div>}
   </div>;
 }
 
-function AppRow({ row, on, here, toggle }: { row: Row; on: boolean; here: boolean; toggle: (key: string) => void }) {
+function AppRow({ row, on, here, narrow, toggle }: { row: Row; on: boolean; here: boolean; narrow: boolean; toggle: (key: string) => void }) {
   const paused = (row.paused ?? 0) > now.peek();
   const state = paused ? "paused" : stateOf(row.sync, row.health, row.class, row.op);
-  const health = row.op === "Running" ? "Syncing" : row.health;
+  const health = hangs(row, now.peek()) ? "Sync hangs" : row.op === "Running" ? "Syncing" : row.health;
   // What the shape says is said in words, too. A phone has no column for the health.
   const words = [paused ? "Paused" : "", row.counted > 0 ? `${row.counted} ${row.class}` : row.class || (row.explained > 0 ? `${row.explained} explained` : ""),
-    innerWidth < 700 && (health !== "Healthy" || !row.class && !row.explained && !paused) && health !== row.class ? health : "", row.sync === "Unknown" && !row.class ? "not compared" : ""];
+    narrow && (health !== "Healthy" || !row.class && !row.explained && !paused) && health !== row.class ? health : "", row.sync === "Unknown" && !row.class ? "not compared" : ""];
   const drift = words.filter(Boolean).join(", ");
   return <div class={`row${here ? " here" : ""}${on ? " on" : ""}`} role="listitem">
     <input type="checkbox" checked={on} onChange={() => toggle(row.key)} aria-label={`Select ${row.name}`} />
@@ -116,7 +118,7 @@ function AppRow({ row, on, here, toggle }: { row: Row; on: boolean; here: boolea
     <span class={`drift ${row.class ? state : "muted"}`}>{drift}</span>
     <span class={`health ${row.health}`}>{health}</span>
     <span class="actor">{row.actor}</span>
-    <span class="since"><For at={row.since} /></span>
+    <span class="since"><For at={sinceOf(row)} /></span>
     <span class="project">{row.project}</span>
     <span class="dest">{row.cluster}/{row.dest}</span>
     <span class="rev">{row.rev.slice(0, 7)}</span>

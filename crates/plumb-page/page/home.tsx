@@ -3,7 +3,7 @@ import { home, homeError, loadHome, whyNot } from "./store";
 import { duration, clock, now } from "./time";
 import type { Card, Event, Home as Data, PauseEntry } from "./types";
 import { plan } from "./plan";
-import { Ago, Button, Mark, Name, ObjectLink, Who, type State } from "./ui";
+import { Ago, Button, Mark, Name, ObjectLink, Who, objectName, type State } from "./ui";
 import { appUrl, objectUrl, place } from "./url";
 
 const words: Record<string, string> = {
@@ -29,7 +29,7 @@ export function Home() {
       : <div class="calm"><Mark state="unknown" /><h1>Nothing wrong is known</h1><p>{counts(at)}</p></div>}
     <div class="cards">{at.cards.map((card) => <TroubleCard key={`${card.sort}${card.class}${card.app.join("/")}`} card={card} />)}</div>
     {at.things > at.cards.length && <p class="note">{at.things - at.cards.length} more are under <a href="applications?q=is:wrong">Apps</a>.</p>}
-    {at.pauses.length > 0 && <section class="lines" aria-label="Paused">{at.pauses.map((pause) => <PauseLine key={pause.app.join("/")} pause={pause} />)}</section>}
+    {at.pauses.length > 0 && <section class="lines" aria-label="Paused">{at.pauses.map((pause) => <PauseLine key={pause.app.join("/") + (pause.object ? objectName(pause.object) : "")} pause={pause} />)}</section>}
     {at.explained > 0 && <p class="quietline"><Mark state="explained" /> {at.explained} {at.explained === 1 ? "difference is explained and counts" : "differences are explained and count"} for nothing. <a href="doctor?counts=no">Doctor</a></p>}
     {at.lately.length > 0 && <section class="lately"><h2>Lately</h2><ul>{at.lately.map((event, i) => <LateLine key={i} event={event} />)}</ul>
       <a href="activity">All activity</a></section>}
@@ -61,7 +61,7 @@ function TroubleCard({ card }: { card: Card }) {
     <footer>
       {card.sort === "drift" && <Who actor={card.actor} klass={card.class} />}
       <span class="actions">
-        {!group && isPod && <a class="button" href={objectUrl(card.app, card.object!, "logs")}>Logs</a>}
+        {!group && isPod && <a class="button" href={objectUrl(card.app, card.object!, card.class === "Crashing" ? "logs&previous=true" : "logs")}>Logs</a>}
         {!group && card.sort === "operation" && card.class !== "SyncFailed" && <Button off={writes} onClick={() => plan("terminate", [card.app])}>Terminate…</Button>}
         {!group && card.sort === "drift" && card.class === "LiveEdit" && <Button off={writes} onClick={() => plan("pause", [card.app])}>Pause…</Button>}
         {!group && card.class === "Unconfirmed" && <Button off={writes} onClick={() => plan("confirm-deletion", [card.app])}>Confirm…</Button>}
@@ -75,9 +75,9 @@ function TroubleCard({ card }: { card: Card }) {
 }
 
 function PauseLine({ pause }: { pause: PauseEntry }) {
-  return <div class="line"><Mark state="paused" /><span><b>Paused</b> <Name app={pause.app} /> {pause.by && `by ${pause.by}`} {pause.reason && <q>{pause.reason}</q>}
+  return <div class="line"><Mark state="paused" /><span><b>Paused</b> {pause.object ? <><ObjectLink app={pause.app} o={pause.object} /> of </> : null}<Name app={pause.app} /> {pause.by && `by ${pause.by}`} {pause.reason && <q>{pause.reason}</q>}
     {pause.until !== null && <> ends in {duration(pause.until - now.value)} <time>{clock(pause.until)}</time></>}</span>
-    <Button off={whyNot()} onClick={() => plan("resume", [pause.app])}>Resume…</Button></div>;
+    <Button off={whyNot()} onClick={() => plan("resume", [pause.app], pause.object ? { objects: [pause.object] } : {})}>Resume…</Button></div>;
 }
 
 export function LateLine({ event }: { event: Event }) {

@@ -10,7 +10,7 @@ import { Home } from "./home";
 import { Login } from "./login";
 import { ObjectScreen } from "./object";
 import { PlanSheet, plan } from "./plan";
-import { broken, home, isStale, loadRows, me, news, rows, start, toast, trouble } from "./store";
+import { broken, home, isStale, loadRows, me, news, rows, showState, start, toast, trouble } from "./store";
 import { clock, duration, now } from "./time";
 import type { AppRef } from "./types";
 import { Sheet, copy, useLoaded } from "./ui";
@@ -21,16 +21,21 @@ const over = signal<"" | "palette" | "keys" | "menu">("");
 const startError = signal("");
 const screens: [string, string, string][] = [["Home", "", "h"], ["Apps", "applications", "a"], ["Doctor", "doctor", "d"], ["Orphans", "orphans", "o"], ["Activity", "activity", "t"], ["Undo", "undo", "u"], ["Settings", "settings", "s"]];
 
+/** After this time (in milliseconds) a part that failed is tried again: a wall has no one who presses a button. */
+const RETRY = 30_000;
 /** A fault in one part of the page leaves the others alone. */
 class Boundary extends Component<{ children: ComponentChildren }, { error: string }> {
   state = { error: "" };
   static getDerivedStateFromError(error: unknown) { return { error: String(error) }; }
+  componentDidUpdate(_: unknown, before: { error: string }) { if (this.state.error && !before.error) setTimeout(() => this.setState({ error: "" }), RETRY); }
   render() {
     if (!this.state.error) return this.props.children;
     return <div class="note bad" role="alert"><p>This part of the page failed: {this.state.error}</p><button onClick={() => this.setState({ error: "" })}>Try again</button></div>;
   }
 }
 
+/** Argo CD's names of parts of the settings. */
+const argoParts: Record<string, string> = { repos: "repositories" };
 function Screen() {
   const [first = "", second, third, fourth, ...rest] = place.value.parts;
   if (first === "" || first === "login") return <Home />;
@@ -49,7 +54,7 @@ function Screen() {
   if (first === "orphans") return <Orphans />;
   if (first === "undo") return <Undo />;
   if (first === "activity") return <Activity />;
-  if (first === "settings") return <Settings part={second ?? ""} />;
+  if (first === "settings") return <Settings part={argoParts[second ?? ""] ?? second ?? ""} name={third ?? ""} />;
   return <p class="note">There is no such screen. <a href="">Home</a></p>;
 }
 
@@ -73,7 +78,7 @@ function Banner() {
   void now.value;
   if (loggedOut.value) return <div class="banner" role="alert">You are logged out. What you see is old. <a href={loginUrl()}>Log in again</a></div>;
   const b = broken.value;
-  if (b && Date.now() - news.value > 3000) return <div class="banner" role="alert">{b.why} Trying again in {Math.max(0, Math.ceil((b.again - Date.now()) / 1000))} s. No news since {clock(Math.floor(news.value / 1000))}.</div>;
+  if (b && Date.now() - news.value > 3000) return <div class="banner" role="alert">{b.why} Trying again in {Math.max(0, Math.ceil((b.again - Date.now()) / 1000))} s. No news since {clock(now.value - Math.floor((Date.now() - news.value) / 1000))}.</div>;
   const t = trouble.value;
   if (t) return <div class="banner" role="alert">{t.text} Since {clock(t.since)}: what is wrong may be old, or missing.</div>;
   if (me.value?.banner) return <div class="banner info">{me.value.banner}</div>;
@@ -124,7 +129,7 @@ function Help() {
 function Staleness() {
   void now.value;
   const stale = isStale();
-  useEffect(() => { document.documentElement.classList.toggle("stale", stale); }, [stale]);
+  useEffect(() => { document.documentElement.classList.toggle("stale", stale); showState(); }, [stale]);
   return null;
 }
 

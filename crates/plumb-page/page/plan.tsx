@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, post } from "./api";
 import { changed, isStale, me, say } from "./store";
 import type { AppRef, ObjectRef, Plan, Step } from "./types";
-import { Command, Mark, Sheet, objectName } from "./ui";
+import { Command, Mark, Sheet, UsedLine, objectName } from "./ui";
 
 export interface Wish { verb: string; apps: AppRef[]; options: Record<string, unknown> }
 /** What the user wants to do; the sheet is open while it is set. */
@@ -14,11 +14,11 @@ export const planOn = (verb: string, app: AppRef, objects: ObjectRef[]) => plan(
 
 const titles: Record<string, string> = {
   sync: "Sync", refresh: "Refresh", pause: "Pause", resume: "Resume", terminate: "Terminate the sync", rollback: "Roll back",
-  delete: "Delete the app", restart: "Restart", "delete-object": "Delete the object", "confirm-deletion": "Confirm deletions",
+  delete: "Delete the app", restart: "Restart", "delete-object": "Delete the object", "confirm-deletion": "Confirm deletions", restore: "Restore an object of",
 };
 const past: Record<string, string> = {
   sync: "Sync of", refresh: "Refreshed", pause: "Paused", resume: "Resumed", terminate: "Terminated the sync of", rollback: "Rolling back",
-  delete: "Deleting", restart: "Restarting in", "delete-object": "Deleted an object of", "confirm-deletion": "Confirmed the deletions of",
+  delete: "Deleting", restart: "Restarting in", "delete-object": "Deleted an object of", "confirm-deletion": "Confirmed the deletions of", restore: "Restored an object of",
 };
 /** What undoes a verb at once. */
 const opposite: Record<string, string> = { pause: "resume", resume: "pause" };
@@ -26,7 +26,7 @@ const opposite: Record<string, string> = { pause: "resume", resume: "pause" };
 export function PlanSheet() {
   const asked = wish.value;
   if (!asked) return null;
-  return <Open key={asked.verb + asked.apps.join()} asked={asked} />;
+  return <Open key={asked.verb + asked.apps.join() + JSON.stringify(asked.options)} asked={asked} />;
 }
 
 type Failed = { error: string; app: AppRef };
@@ -146,10 +146,10 @@ function OnePlan({ p, many, moved, failed, typed, type }: { p: Plan; many: boole
     {many && <h3>{p.app[1]}</h3>}
     {moved && <p class="note bad" role="alert">Something changed since the plan was made. Nothing was done. This is the plan now.</p>}
     {failed && <p class="note bad" role="alert">{failed}</p>}
-    {p.hurdle && <p class="note bad" role="alert">{p.hurdle}</p>}
+    {p.hurdle && (p.hurdle.startsWith("give ") ? <p class="small">{p.hurdle}</p> : <p class="note bad" role="alert">{p.hurdle}</p>)}
     {shown.length > 0 && <ol class="steps">{shown.map((step: Step) => <li key={step.what + step.group + objectName(step) + step.why}>
       <Mark state={marks[step.what] ?? "busy"} /><b class={`what ${step.what}`}>{step.what}</b> <span>{objectName(step)}</span>
-      {waves && <span class="tag">wave {step.wave}</span>}{step.why && <p>{step.why}</p>}</li>)}</ol>}
+      {waves && <span class="tag">wave {step.wave}</span>}{step.why && <p>{step.why}</p>}<UsedLine app={p.app} of={step} /></li>)}</ol>}
     {p.steps.length > shown.length && <button type="button" class="quiet" onClick={() => setAll(true)}>{p.steps.length - shown.length} more</button>}
     {p.notes.map((note) => <p class="small" key={note}>{note}</p>)}
     {p.typed !== null && !p.hurdle && !me.value?.readOnly && <label class="field"><span>This cannot be undone completely. Type <b>{p.typed}</b> to go on.</span>

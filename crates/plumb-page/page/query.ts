@@ -14,7 +14,10 @@ function like(pattern: string): (text: string) => boolean {
 
 const illClasses = new Set(["Stuck", "Crashing", "ImagePull", "Degraded", "Missing"]);
 export const isIll = (row: Row) => row.health === "Degraded" || row.health === "Missing" || illClasses.has(row.class);
-export const isWrong = (row: Row) => row.class !== "";
+/** A sync that runs for longer (in seconds) hangs, as on Home. */
+const HANGS_AFTER = 300;
+export const hangs = (row: Row, now: number) => row.opSince !== null && now - row.opSince > HANGS_AFTER;
+export const isWrong = (row: Row, now: number) => row.class !== "" || hangs(row, now);
 
 function test(name: string, value: string): Test | null {
   const is = like(value);
@@ -22,7 +25,7 @@ function test(name: string, value: string): Test | null {
     case "is":
       switch (value) {
         case "wrong": return isWrong;
-        case "well": case "fine": return (row) => !isWrong(row);
+        case "well": case "fine": return (row, now) => !isWrong(row, now);
         case "ill": return isIll;
         case "drifted": return (row) => row.sync === "OutOfSync";
         case "syncing": return (row) => row.op === "Running";
@@ -31,7 +34,7 @@ function test(name: string, value: string): Test | null {
         case "manual": return (row) => row.auto === 0;
       }
       return null;
-    case "class": return (row) => is(row.class);
+    case "class": return (row, now) => is(row.class) || row.others.some(is) || (hangs(row, now) && is("SyncHangs"));
     case "project": case "proj": return (row) => is(row.project);
     case "cluster": return (row) => is(row.cluster);
     case "namespace": case "ns": return (row) => is(row.dest) || is(row.ns);

@@ -91,11 +91,14 @@ export async function loadRows() {
   if (rows.all || pending) return;
   await reloadRows();
 }
+let round = 0;
 export async function reloadRows() {
-  // Changes that arrive while the snapshot is on its way are newer than it.
+  // Changes that arrive while the snapshot is on its way are newer than it. Of two snapshots the later one counts.
+  const mine = ++round;
   pending = [];
   try {
     const snapshot = await own<{ columns: string[]; rows: unknown[][]; token: string }>("apps");
+    if (mine !== round) return;
     columns = snapshot.columns;
     const all = new Map<string, Row>();
     for (const cells of snapshot.rows) { const row = toRow(cells); all.set(row.key, row); }
@@ -107,8 +110,8 @@ export async function reloadRows() {
       rows.order.value++;
     });
   } catch (error) {
-    rows.error.value = (error as Error).message;
-  } finally { pending = null; }
+    if (mine === round) rows.error.value = (error as Error).message;
+  } finally { if (mine === round) pending = null; }
 }
 
 /** Home has times and lengths that no event announces, such as a sync that hangs. It is asked for again after this. */
@@ -128,8 +131,7 @@ export async function loadHome() {
       if (answer.me) { me.value = answer.me; noteServerTime(answer.me.now); }
     });
     if (!token) token = answer.token;
-    document.title = answer.things ? `${answer.things} wrong · plumb` : answer.apps > answer.unknown && !answer.trouble ? "All is well · plumb" : "plumb";
-    icon(answer.things > 0);
+    showState();
   } catch (error) { homeError.value = (error as Error).message; throw error; }
 }
 /** Home again, soon: many changes are one request. */
@@ -138,9 +140,14 @@ function homeSoon() {
   homeTimer = setTimeout(() => void loadHome().catch(() => {}), Math.max(60, 700 - (Date.now() - homeAsked)));
 }
 
-function icon(wrong: boolean) {
-  const shape = wrong
-    ? "<path d='M8 1 15 14H1z' fill='%23c2410c'/>" : "<circle cx='8' cy='8' r='6' fill='%23047857'/>";
+/** The title and the icon of the tab say how it is. Without fresh news they say that. */
+export function showState() {
+  const at = home.peek(), stale = isStale();
+  if (!at) return;
+  const knows = !stale && at.apps > at.unknown && !at.trouble;
+  document.title = stale ? "No news · plumb" : at.things ? `${at.things} wrong · plumb` : knows ? "All is well · plumb" : "plumb";
+  const shape = at.things && !stale ? "<path d='M8 1 15 14H1z' fill='%23c2410c'/>"
+    : knows ? "<circle cx='8' cy='8' r='6' fill='%23047857'/>" : "<circle cx='8' cy='8' r='5' fill='none' stroke='%237d8590' stroke-width='2'/>";
   document.querySelector<HTMLLinkElement>("link[rel=icon]")!.href =
     `data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${shape}</svg>`;
 }

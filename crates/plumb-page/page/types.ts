@@ -9,6 +9,8 @@ export interface Row {
   key: string; ns: string; name: string; project: string; cluster: string; dest: string; sync: string; health: string;
   op: string; counted: number; explained: number; class: string; actor: string; since: Seconds; paused: Seconds;
   rev: string; labels: string[]; v: string; auto: number; repo: string; target: string;
+  /** When the running sync began, and the classes of the troubles that are less grave than `class`. */
+  opSince: Seconds; others: string[];
 }
 
 export interface Card {
@@ -16,7 +18,7 @@ export interface Card {
   fix: string; stuck: boolean; app: AppRef; cluster: string; project: string; revision: string; more: number;
   apps?: AppRef[]; count?: number;
 }
-export interface PauseEntry { app: AppRef; by: string; reason: string; until: Seconds; soon: boolean }
+export interface PauseEntry { app: AppRef; by: string; reason: string; until: Seconds; soon: boolean; object?: ObjectRef }
 export interface Event { at: Seconds; app: AppRef; kind: string; state: string; text: string; actor: string; id?: number; revision?: string; object?: ObjectRef }
 export interface Home {
   now: number; apps: number; wrong: number; things: number; explained: number; cards: Card[]; pauses: PauseEntry[];
@@ -37,7 +39,7 @@ export interface AppObject extends ObjectRef {
   sync: string; health: string; message: string; wave: number; hook?: boolean; prune?: boolean; confirm?: boolean;
 }
 export interface OperationEntry extends ObjectRef {
-  phase: string; wave: number; status: string; state: string; hook: string; message: string;
+  phase: string; wave: number | null; status: string; state: string; hook: string; message: string;
 }
 export interface Operation {
   phase: string; message: string; started: Seconds; finished: Seconds; by: string; dryRun: boolean; retries: number;
@@ -52,13 +54,16 @@ export interface Detail {
   links: string[]; reconciled: Seconds; automated: boolean; deleting: boolean; waits: boolean; can: Record<string, string | null>;
   window: string | null;
 }
-export interface Step extends ObjectRef { what: string; why: string; wave: number }
+export type User = ObjectRef & { app: AppRef | null };
+/** What refers to an object by name: a few of them, and how many there are. Not there where it was not looked up. */
+export interface Used { users?: User[]; used?: number }
+export interface Step extends ObjectRef, Used { what: string; why: string; wave: number }
 export interface Plan {
   verb: string; app: AppRef; steps: Step[]; notes: string[]; hurdle: string | null; button: string; undo: string;
   typed: string | null; commands: string[]; token: string;
 }
 export interface Me { user: string; readOnly: boolean; namespace: string; version: string; now: number; banner: string }
-export interface Users { users: (ObjectRef & { app: AppRef | null })[]; hidden: number }
+export interface Users { users: User[]; hidden: number }
 export interface TreeNode extends ObjectRef {
   uid: string; version: string; parentRefs?: { uid: string }[]; health?: { status: string; message: string };
   images?: string[]; createdAt?: string;

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "./api";
-import { say } from "./store";
+import { isStale, say } from "./store";
 import { clock, duration, now } from "./time";
-import type { AppRef, ObjectRef } from "./types";
-import { appUrl, objectUrl } from "./url";
+import type { AppRef, ObjectRef, Used } from "./types";
+import { appUrl, objectUrl, placeUrl } from "./url";
 
 const shapes: Record<string, string> = {
   ill: "M3.2 3.2 12.8 12.8M12.8 3.2 3.2 12.8", counts: "M8 2.5 14 13H2z", busy: "M2.5 8a5.5 5.5 0 0 1 10-3.2M13.5 8a5.5 5.5 0 0 1-10 3.2M12.8 2v3h-3M3.2 14v-3h3",
@@ -13,13 +13,16 @@ const shapes: Record<string, string> = {
 };
 export type State = "ill" | "counts" | "busy" | "well" | "paused" | "unknown" | "explained";
 
+/** True where the screen is drawn for a phone, also because the text is large. The style has the same width. */
+export const isNarrow = () => matchMedia("(max-width: 43.75em)").matches;
+
 /** A state as a shape. The word beside it says the same, so the shape itself is hidden from readers of the screen. */
 export function Mark({ state }: { state: State }) {
   return <svg class={`mark ${state}`} viewBox="0 0 16 16" aria-hidden="true"><path d={shapes[state]} /></svg>;
 }
 
 export function stateOf(sync: string, health: string, klass: string, op = ""): State {
-  if (klass === "Stuck" || klass === "Crashing" || klass === "ImagePull" || health === "Degraded" || health === "Missing") return "ill";
+  if (klass === "Stuck" || klass === "Crashing" || klass === "ImagePull" || klass === "SyncFailed" || klass.endsWith("Error") || health === "Degraded" || health === "Missing") return "ill";
   if (klass || sync === "OutOfSync") return "counts";
   if (op === "Running" || health === "Progressing") return "busy";
   if (health === "Suspended") return "paused";
@@ -47,7 +50,15 @@ export function Who({ actor, klass }: { actor: string; klass: string }) {
 }
 export const objectName = (o: ObjectRef) => `${o.kind} ${o.namespace ? o.namespace + "/" : ""}${o.name}`;
 export function ObjectLink({ app, o, tab }: { app: AppRef; o: ObjectRef; tab?: string }) {
-  return <a class="object" href={objectUrl(app, o, tab)}><span class="kind">{o.kind}</span> {o.namespace ? o.namespace + "/" : ""}{o.name}</a>;
+  return <a class="object" href={tab ? objectUrl(app, o, tab) : placeUrl(app, o)}><span class="kind">{o.kind}</span> {o.namespace ? o.namespace + "/" : ""}{o.name}</a>;
+}
+
+/** Who refers to an object by name, where that was looked up. */
+export function UsedLine({ app, of }: { app: AppRef; of: Used }) {
+  if (of.used === undefined) return null;
+  if (of.used === 0) return <p class="small">Nothing that plumb can see uses it.</p>;
+  const named = of.users ?? [], more = of.used - named.length;
+  return <p class="small counts">Used by {named.map((user, i) => <span key={objectName(user)}>{i > 0 && ", "}<ObjectLink app={user.app ?? app} o={user} /></span>)}{more > 0 && (named.length ? ` and ${more} more` : `${more} ${more === 1 ? "object" : "objects"} that you may not see`)}</p>;
 }
 
 export async function copy(text: string, what = "Copied.") {
@@ -100,6 +111,16 @@ export function useLoaded<T>(key: string | null, load: () => Promise<T>, version
   return { value: state.key === key ? state.value : null, error: state.key === key ? state.error : "", again: () => again((n) => n + 1) };
 }
 
+/** Grows every so many seconds while somebody looks and news is fresh: the version of what no event announces. */
+export function useTick(seconds: number): number {
+  const [tick, set] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => { if (!document.hidden && !isStale()) set((n) => n + 1); }, seconds * 1000);
+    return () => clearInterval(timer);
+  }, [seconds]);
+  return tick;
+}
+
 /** One of the four states of a panel: loading, error, empty, content. */
 export function Panel<T>({ of, empty, children }: { of: Loaded<T>; empty?: string | false; children: (value: T) => ComponentChildren }) {
   const [late, setLate] = useState(false);
@@ -108,6 +129,25 @@ export function Panel<T>({ of, empty, children }: { of: Loaded<T>; empty?: strin
   if (of.value === null) return late ? <p class="note loading" role="status">Loading…</p> : <p class="note" />;
   if (empty) return <p class="note">{empty}</p>;
   return <>{of.error && <p class="note bad" role="alert">{of.error} What you see is older.</p>}{children(of.value)}</>;
+}
+
+/** A menu. It closes after a choice, on a click elsewhere, and with Escape, which then does nothing else. */
+export function Menu({ name, children }: { name: string; children: ComponentChildren }) {
+  const ref = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const menu = ref.current!;
+    const outside = (event: Event) => { if (menu.open && !menu.contains(event.target as Node)) menu.open = false; };
+    const escape = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || !menu.open) return;
+      event.stopPropagation();
+      menu.open = false;
+      menu.querySelector("summary")?.focus();
+    };
+    document.addEventListener("pointerdown", outside);
+    document.addEventListener("keydown", escape, true);
+    return () => { document.removeEventListener("pointerdown", outside); document.removeEventListener("keydown", escape, true); };
+  }, []);
+  return <details class="menu" ref={ref}><summary>{name}</summary><div onClick={() => { ref.current!.open = false; }}>{children}</div></details>;
 }
 
 /** A dialog over the screen: a sheet from below on a phone. */

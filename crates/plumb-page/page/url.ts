@@ -54,6 +54,11 @@ export function objectUrl(app: readonly [string, string], o: { group: string; ki
   return appUrl(app, `/o/${part(o.group)}/${part(o.kind)}/${part(o.namespace)}/${part(o.name)}${tab ? "?tab=" + tab : ""}`);
 }
 
+/** Where an object is shown: an Application has a screen of its own. */
+export function placeUrl(app: readonly [string, string], o: { group: string; kind: string; namespace: string; name: string }): string {
+  return o.group === "argoproj.io" && o.kind === "Application" ? appUrl([o.namespace || app[0], o.name]) : objectUrl(app, o);
+}
+
 addEventListener("popstate", () => { settled(); place.value = read(); });
 document.addEventListener("click", (event) => {
   const link = (event.target as Element | null)?.closest?.("a[href]") as HTMLAnchorElement | null;

@@ -1,6 +1,6 @@
 // Objects as lines: YAML for reading, and the difference of two objects. Everything stays text.
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
-export interface DiffLine { indent: number; text: string; mark: " " | "-" | "+" | "~"; path: string }
+export interface DiffLine { indent: number; text: string; mark: " " | "-" | "+" | "~"; path: string; body?: boolean }
 
 const plain = /^[A-Za-z_/][A-Za-z0-9_./:@-]*$/;
 function scalar(value: Json): string {
@@ -11,6 +11,10 @@ function scalar(value: Json): string {
 const isMap = (value: Json | undefined): value is { [name: string]: Json } => typeof value === "object" && value !== null && !Array.isArray(value);
 const escape = (name: string) => name.replace(/~/g, "~0").replace(/\//g, "~1");
 
+/** How YAML announces a text of several lines: what it does with the end of the last one. */
+const blockSign = (text: string) => text.endsWith("\n\n") ? "|+" : text.endsWith("\n") ? "|" : "|-";
+const linesOf = (text: string) => text.replace(/\n$/, "").split("\n");
+
 /** The lines of a value below a name or a dash. */
 function write(head: string, value: Json, indent: number, mark: DiffLine["mark"], path: string, out: DiffLine[]) {
   if (isMap(value) && Object.keys(value).length) {
@@ -20,8 +24,8 @@ function write(head: string, value: Json, indent: number, mark: DiffLine["mark"]
     out.push({ indent, text: head, mark, path });
     value.forEach((inner, i) => write("-", inner, indent + 1, mark, `${path}/${i}`, out));
   } else if (typeof value === "string" && value.includes("\n")) {
-    out.push({ indent, text: `${head} |`, mark, path });
-    for (const line of value.replace(/\n$/, "").split("\n").slice(0, 2000)) out.push({ indent: indent + 1, text: line, mark, path });
+    out.push({ indent, text: `${head} ${blockSign(value)}`, mark, path });
+    for (const line of linesOf(value)) out.push({ indent: indent + 1, text: line, mark, path });
   } else out.push({ indent, text: `${head} ${Array.isArray(value) ? "[]" : isMap(value) ? "{}" : scalar(value)}`, mark, path });
 }
 
@@ -66,6 +70,12 @@ function walk(head: string, git: Json | undefined, live: Json | undefined, inden
     for (const other of rest) write("-", other.item, indent + 1, "+", `${path}/${other.i}`, out);
     return;
   }
+  if (typeof git === "string" && typeof live === "string" && git !== live && git.includes("\n") && live.includes("\n")) {
+    const signs: [DiffLine["mark"], string][] = blockSign(git) === blockSign(live) ? [[" ", git]] : [["-", git], ["+", live]];
+    for (const [mark, text] of signs) out.push({ indent, text: `${head} ${blockSign(text)}`, mark, path });
+    for (const [mark, text] of lineDiff(linesOf(git), linesOf(live))) out.push({ indent: indent + 1, text, mark, path, body: mark === " " });
+    return;
+  }
   if (same(git, live)) { write(head, git as Json, indent, " ", path, out); return; }
   write(head, git as Json, indent, "-", path, out);
   write(head, live as Json, indent, "+", path, out);
@@ -85,10 +95,54 @@ export function at(value: Json, pointer: string, like?: Json): Json | undefined 
   }
   return here;
 }
-export function shortValue(value: Json | undefined): string {
-  if (value === undefined) return "(not set)";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > 160 ? text.slice(0, 159) + "…" : text;
+
+/** Two texts that are longer than this (in lines, without what is equal at both ends) are shown as one block each. */
+const MOST_COMPARED = 400;
+/** The lines of two texts, in order: equal ones, those that only the first has, those that only the second has. */
+function lineDiff(a: string[], b: string[]): [" " | "-" | "+", string][] {
+  let head = 0, tail = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  const x = a.slice(head, a.length - tail), y = b.slice(head, b.length - tail);
+  const out: [" " | "-" | "+", string][] = a.slice(0, head).map((line) => [" ", line]);
+  if (x.length > MOST_COMPARED || y.length > MOST_COMPARED) {
+    out.push(...x.map((line): ["-", string] => ["-", line]), ...y.map((line): ["+", string] => ["+", line]));
+  } else {
+    // The length of the longest common part of what follows each pair of lines.
+    const common = Array.from({ length: x.length + 1 }, () => new Uint16Array(y.length + 1));
+    for (let i = x.length - 1; i >= 0; i--) for (let k = y.length - 1; k >= 0; k--) common[i]![k] = x[i] === y[k] ? common[i + 1]![k + 1]! + 1 : Math.max(common[i + 1]![k]!, common[i]![k + 1]!);
+    let i = 0, k = 0;
+    while (i < x.length || k < y.length) {
+      if (i < x.length && k < y.length && x[i] === y[k]) { out.push([" ", x[i]!]); i++; k++; }
+      else if (k >= y.length || (i < x.length && common[i + 1]![k]! >= common[i]![k + 1]!)) out.push(["-", x[i++]!]);
+      else out.push(["+", y[k++]!]);
+    }
+  }
+  return [...out, ...a.slice(a.length - tail).map((line): [" ", string] => [" ", line])];
+}
+
+/** Longest value of a card, and how much of it is before the first difference. */
+const LONGEST = 160, BEFORE = 60;
+/** Two values that differ, short, so that the short texts differ, too. `where` names the line of a long text. */
+export function shortPair(git: Json | undefined, live: Json | undefined): { old: string; new: string; where: string } {
+  const plainText = (value: Json | undefined) => value === undefined ? "(not set)" : typeof value === "string" ? value : JSON.stringify(value);
+  let a = plainText(git), b = plainText(live), where = "";
+  if (typeof git === "string" && typeof live === "string" && git.includes("\n") && live.includes("\n")) {
+    const changes = lineDiff(linesOf(git), linesOf(live)), first = changes.findIndex(([mark]) => mark !== " ");
+    if (first < 0) return { old: "ends another way", new: "ends another way", where: "the end of the last line" };
+    const n = Math.max(changes.filter(([mark]) => mark === "-").length, changes.filter(([mark]) => mark === "+").length);
+    where = `line ${first + 1}${n > 1 ? ` and ${n - 1} more` : ""}`;
+    const rest = changes.slice(first), end = rest.findIndex(([mark]) => mark === " "), hunk = end < 0 ? rest : rest.slice(0, end);
+    a = hunk.find(([mark]) => mark === "-")?.[1] ?? "(no such line)";
+    b = hunk.find(([mark]) => mark === "+")?.[1] ?? "(no such line)";
+  }
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  const cut = (text: string) => {
+    const from = text.length > LONGEST ? Math.max(0, Math.min(at - BEFORE, text.length - LONGEST)) : 0;
+    return (from ? "…" : "") + text.slice(from, from + LONGEST) + (from + LONGEST < text.length ? "…" : "");
+  };
+  return { old: cut(a), new: cut(b), where };
 }
 
 export interface Owner { manager: string; time: string }

@@ -1,11 +1,12 @@
 //! One app: what its screen shows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use plumb_core::drift::DriftClass;
 use plumb_core::object::ObjectKey;
-use plumb_crd::application::{ApplicationSource, OperationState};
+use plumb_core::tracking::TRACKING_ANNOTATION;
+use plumb_crd::application::{ApplicationSource, OperationState, ResourceResult, ResourceStatus};
 use plumb_crd::{Application, DriftFinding, DriftReport, UnhealthyObject};
 use serde_json::{Value, json};
 
@@ -78,7 +79,7 @@ fn ill(object: &UnhealthyObject) -> Value {
            "causes": object.causes.iter().map(|cause| short(cause)).collect::<Vec<_>>()})
 }
 
-fn object(resource: &plumb_crd::application::ResourceStatus) -> Value {
+fn object(resource: &ResourceStatus) -> Value {
     let mut value = object_ref(&resource.key());
     value["sync"] = json!(resource.status);
     let health = resource.health.as_ref();
@@ -105,7 +106,12 @@ fn operation(app: &Application, state: &OperationState) -> Value {
         let key = entry.key();
         let mut value = object_ref(&key);
         value["phase"] = json!(entry.sync_phase);
-        value["wave"] = json!(waves.get(&key).copied().unwrap_or_default());
+        // The status has no waves of hooks.
+        value["wave"] = if entry.hook_type.is_empty() {
+            json!(waves.get(&key).copied().unwrap_or_default())
+        } else {
+            Value::Null
+        };
         value["status"] = json!(entry.status);
         value["state"] = json!(entry.hook_phase);
         value["hook"] = json!(entry.hook_type);
@@ -113,12 +119,35 @@ fn operation(app: &Application, state: &OperationState) -> Value {
         value
     });
     let sync = state.operation.sync.as_deref();
+    let begun: HashSet<ObjectKey> =
+        result.into_iter().flat_map(|result| &result.resources).map(ResourceResult::key).collect();
+    // A sync of some objects, and one that only tries, has no others to come.
+    let is_whole = sync.is_some_and(|sync| sync.resources.is_empty() && !sync.dry_run);
+    let prunes = sync.is_some_and(|sync| sync.prune);
+    let is_to_come = |resource: &&ResourceStatus| {
+        state.phase == "Running"
+            && is_whole
+            && resource.status == "OutOfSync"
+            && !resource.hook
+            && (prunes || !resource.requires_pruning)
+            && !begun.contains(&resource.key())
+    };
+    let coming = app.status.resources.iter().filter(is_to_come).map(|resource| {
+        let mut value = object_ref(&resource.key());
+        for (field, text) in
+            [("phase", "Sync"), ("state", "Waiting"), ("status", ""), ("hook", ""), ("message", "")]
+        {
+            value[field] = json!(text);
+        }
+        value["wave"] = json!(resource.sync_wave);
+        value
+    });
     json!({
         "phase": state.phase, "message": short(&state.message), "started": time(Some(state.started_at)),
         "finished": time(state.finished_at), "by": initiator(&state.operation.initiated_by),
         "dryRun": sync.is_some_and(|sync| sync.dry_run), "retries": state.retry_count,
         "revision": result.map(|result| result.revision.clone()),
-        "entries": entries.take(MOST_OBJECTS).collect::<Vec<_>>(),
+        "entries": entries.chain(coming).take(MOST_OBJECTS).collect::<Vec<_>>(),
     })
 }
 
@@ -128,7 +157,8 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
     let at = if row.revision.is_empty() {
         String::new()
     } else {
-        format!(" ({}@{})", row.target, row.revision.get(..7).unwrap_or(&row.revision))
+        let target = if row.target.is_empty() { "HEAD" } else { &row.target };
+        format!(" ({target}@{})", row.revision.get(..7).unwrap_or(&row.revision))
     };
     let drift = row.troubles.iter().find(|trouble| trouble.sort == crate::trouble::Sort::Drift);
     said.push(match (row.sync.as_str(), drift) {
@@ -163,6 +193,9 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
             format!("It is synced automatically{heal}{prune}.")
         }
     });
+    if let Some(parent) = parent(app) {
+        said.push(format!("Child of {parent}."));
+    }
     if row.paused_until.is_some_and(|until| until > now) {
         let by = if row.paused_by.is_empty() { "an unknown user" } else { &row.paused_by };
         said.push(format!("Paused by {by}: {}.", row.pause_reason));
@@ -171,6 +204,15 @@ pub fn sentences(app: &Application, row: &Row, now: Timestamp) -> Vec<String> {
         said.push("The Application is being deleted.".to_owned());
     }
     said
+}
+
+/// The app whose object this Application is, by its tracking annotation.
+fn parent(app: &Application) -> Option<&str> {
+    let id = app.metadata.annotations.get(TRACKING_ANNOTATION)?;
+    let (parent, object) = id.split_once(':')?;
+    let own = format!("argoproj.io/Application:{}/{}", app.metadata.namespace, app.metadata.name);
+    // A copy of another Application brings that one's annotation.
+    (object == own).then_some(parent)
 }
 
 /// What a class means, in words.
@@ -250,6 +292,39 @@ mod tests {
         assert_eq!(phrase("Behind", 2), "Git has changes that are not applied yet (2 differences)");
         assert_eq!(phrase("OfLater", 1), "OfLater");
         assert_eq!(phrase("OfLater", 2), "2 differences, the gravest is OfLater");
+    }
+
+    #[test]
+    fn an_app_of_an_app_names_its_parent() {
+        let now = "2026-11-15T03:12:12Z".parse().unwrap();
+        let said = |id: &str| {
+            let mut app = app("payments", json!({}));
+            app.metadata.annotations.insert(TRACKING_ANNOTATION.to_owned(), id.to_owned());
+            sentences(&app, &Row::of(&app, None, "prod"), now).join(" ")
+        };
+        assert!(said("root:argoproj.io/Application:argocd/payments").contains("Child of root."));
+        assert!(!said("root:argoproj.io/Application:argocd/other").contains("Child of"), "it is a copy");
+    }
+
+    #[test]
+    fn a_running_sync_names_what_is_to_come() {
+        let object = |name: &str, status: &str, wave: i64| json!({"group": "", "kind": "ConfigMap", "namespace": "pay", "name": name, "status": status, "syncWave": wave});
+        let check = |sync: Value, expected: &str| {
+            let mut begun = object("first", "", 0);
+            begun["syncPhase"] = json!("Sync");
+            let status = json!({
+                "resources": [object("first", "OutOfSync", 0), object("last", "OutOfSync", 2), object("same", "Synced", 2)],
+                "operationState": {"operation": {"sync": sync}, "phase": "Running", "startedAt": "2026-11-15T03:00:00Z",
+                    "message": "", "syncResult": {"revision": "a", "resources": [begun]}}});
+            let shown = detail(&app("web", status), None, "prod", "2026-11-15T03:12:12Z".parse().unwrap());
+            let entries = shown["operation"]["entries"].as_array().unwrap().iter();
+            let lines =
+                entries.map(|entry| format!("{} {} {}", entry["name"], entry["wave"], entry["state"]));
+            assert_eq!(lines.collect::<Vec<_>>().join(", "), expected);
+        };
+        check(json!({}), r#""first" 0 "", "last" 2 "Waiting""#);
+        check(json!({"resources": [{"kind": "ConfigMap", "name": "first"}]}), r#""first" 0 """#);
+        check(json!({"dryRun": true}), r#""first" 0 """#);
     }
 
     /// An app with so many objects, and an operation that names all of them.

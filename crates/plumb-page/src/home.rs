@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use plumb_crd::drift_report::DriftPause;
 use serde_json::{Value, json};
 
 use crate::lists::lately;
 use crate::row::Row;
-use crate::trouble::{Sort, Trouble, time};
+use crate::trouble::{Sort, Trouble, pause_json, time};
 
 /// Most cards on the first screen; the rest is counted.
-const MOST_CARDS: usize = 60;
+const MOST_CARDS: usize = 25;
 /// A running sync is a trouble after this time.
 const HANGS_AFTER: SignedDuration = SignedDuration::from_mins(5);
 /// A pause is shown if it ends within this time, or has no end.
@@ -150,8 +151,18 @@ fn shown(group: &[Card<'_>]) -> Value {
     card
 }
 
-fn pauses<'r>(rows: impl Iterator<Item = &'r Row>, now: Timestamp) -> Vec<Value> {
+fn pauses<'r>(rows: impl Iterator<Item = &'r Row> + Clone, now: Timestamp) -> Vec<Value> {
     let soon = now.checked_add(ENDS_SOON).unwrap_or(Timestamp::MAX);
+    let holds = |pause: &&DriftPause| pause.until.is_none_or(|until| until > now);
+    let mut of_objects: Vec<Value> = Vec::new();
+    for row in rows.clone() {
+        of_objects.extend(row.object_pauses.iter().filter(holds).map(|pause| {
+            let mut entry = pause_json(pause);
+            entry["app"] = json!([row.id.namespace, row.id.name]);
+            entry["soon"] = json!(pause.until.is_some_and(|until| until < soon));
+            entry
+        }));
+    }
     let paused = rows.filter(|row| row.paused_until.is_some_and(|until| until > now));
     let mut paused: Vec<&Row> = paused.collect();
     paused.sort_by_key(|row| row.paused_until);
@@ -161,7 +172,8 @@ fn pauses<'r>(rows: impl Iterator<Item = &'r Row>, now: Timestamp) -> Vec<Value>
             "until": time(row.paused_until), "soon": row.paused_until.is_some_and(|until| until < soon),
         })
     };
-    paused.into_iter().take(MOST_CARDS).map(entry).collect()
+    let whole: Vec<Value> = paused.into_iter().map(entry).collect();
+    whole.into_iter().chain(of_objects).take(MOST_CARDS).collect()
 }
 
 #[cfg(test)]
@@ -315,6 +327,25 @@ mod tests {
                 0 things, 0 of 1 apps
             "]],
         );
+    }
+
+    #[test]
+    fn a_paused_object_is_named() {
+        let mut report = report("a", json!([]), json!([]));
+        let pause = |kind: &str, until: &str| {
+            let (kind, name, by) = (kind.to_owned(), "web".to_owned(), "bob".to_owned());
+            DriftPause { kind, name, by, until: until.parse().ok(), ..DriftPause::default() }
+        };
+        report.pauses = vec![
+            pause("Deployment", "2026-11-15T03:30:00Z"),
+            pause("Service", "2026-11-15T03:00:00Z"),
+            pause("Application", "2026-11-15T03:30:00Z"),
+        ];
+        let row = Row::of(&app("a", json!({})), Some(&report), "prod");
+        let now = "2026-11-15T03:12:12Z".parse().unwrap();
+        let pauses = home([&row].into_iter(), now).into_json()["pauses"].clone();
+        assert_eq!(pauses.as_array().map(Vec::len), Some(1), "{pauses}");
+        assert_eq!((&pauses[0]["object"]["kind"], &pauses[0]["by"]), (&json!("Deployment"), &json!("bob")));
     }
 
     #[test]

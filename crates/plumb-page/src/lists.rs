@@ -23,8 +23,15 @@ pub(crate) fn lately<'r>(rows: impl Iterator<Item = &'r Row>, most: usize) -> Ve
     for row in rows {
         let app = json!([row.id.namespace, row.id.name]);
         if let Some(at) = row.operation_since {
+            // That it healed something says more than that it succeeded.
+            let heal =
+                row.healed.as_ref().filter(|(healed, _)| healed.duration_since(at).as_secs().abs() <= 1);
+            let text = heal.map_or_else(
+                || format!("sync {} {}", row.operation.to_lowercase(), row.revision),
+                |(_, text)| text.clone(),
+            );
             let entry = json!({"at": time(Some(at)), "app": app, "kind": "sync", "state": row.operation,
-                "text": format!("sync {} {}", row.operation.to_lowercase(), row.revision), "actor": row.operation_by});
+                "text": text, "actor": row.operation_by});
             all.push((at, entry));
         }
         for trouble in row.troubles.iter().filter(|trouble| matches!(trouble.sort, Sort::Drift | Sort::Ill)) {
@@ -46,15 +53,25 @@ pub fn activity<'r>(
     reports: impl Iterator<Item = (&'r Row, &'r DriftReport)>,
 ) -> Value {
     let mut entries = lately(rows, MOST);
-    let mut known: BTreeSet<(i64, String)> = BTreeSet::new();
+    // A sync, and what is still so, is there once. What ends in the same second is another thing.
+    let mut known: BTreeSet<(i64, String, String)> = BTreeSet::new();
     for entry in &entries {
-        // A sync and what is still so is there once.
-        known.insert((entry["at"].as_i64().unwrap_or(0), entry["app"].to_string()));
+        let (at, kind) = (entry["at"].as_i64().unwrap_or(0), entry["kind"].as_str().unwrap_or_default());
+        known.insert((at, entry["app"].to_string(), kind.to_owned()));
+        if kind == "sync" {
+            // The report may have read the end of the sync a moment later.
+            known.insert((at + 1, entry["app"].to_string(), kind.to_owned()));
+        }
     }
     for (row, report) in reports {
         let app = json!([row.id.namespace, row.id.name]);
-        let fresh =
-            report.recent.iter().filter(|event| !known.contains(&(event.at.as_second(), app.to_string())));
+        let fresh = report.recent.iter().filter(|event| {
+            let (kind, state) = recent_state(event);
+            // What is still so is in the lists of its row by another name.
+            let kind = if kind == "health" { "ill" } else { kind };
+            let has_ended = state == "ok" && kind != "sync";
+            has_ended || !known.contains(&(event.at.as_second(), app.to_string(), kind.to_owned()))
+        });
         entries.extend(fresh.map(|event| {
             let (kind, state) = recent_state(event);
             json!({"at": time(Some(event.at)), "app": app, "kind": kind, "state": state, "text": short(&event.text),
@@ -186,6 +203,8 @@ pub fn failures<'r>(rows: impl Iterator<Item = &'r Row>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use plumb_crd::RecentEvent;
+
     use super::*;
     use crate::row::tests::{app, live_edit, report};
 
@@ -210,6 +229,30 @@ mod tests {
         shown.sort();
         assert_eq!(shown, ["\"LiveEdit\" 2 2", "\"Orphan\" 2 2"]);
         assert_eq!(orphans(pairs())["orphans"].as_array().map(Vec::len), Some(2));
+    }
+
+    #[test]
+    fn a_heal_and_what_it_ended_are_in_the_activity() {
+        let at = "2026-11-15T03:00:01Z";
+        let status = json!({"operationState": {"operation": {"sync": {}, "initiatedBy": {"automated": true}},
+            "phase": "Succeeded", "message": "successfully synced", "startedAt": "2026-11-15T03:00:00Z", "finishedAt": at}});
+        let mut report = report("a", json!([]), json!([]));
+        let at = at.parse().unwrap();
+        report.recent = vec![
+            RecentEvent::sync(at, false, "plumb", "healed: successfully synced"),
+            RecentEvent {
+                at,
+                what: "drift".to_owned(),
+                over: true,
+                text: "LiveEdit Deployment payments is gone".to_owned(),
+                ..RecentEvent::default()
+            },
+        ];
+        let row = Row::of(&app("a", status), Some(&report), "prod");
+        let shown = activity([&row].into_iter(), [(&row, &report)].into_iter());
+        let texts: Vec<&str> =
+            shown["entries"].as_array().unwrap().iter().filter_map(|entry| entry["text"].as_str()).collect();
+        assert_eq!(texts, ["healed: successfully synced", "LiveEdit Deployment payments is gone"]);
     }
 
     #[test]

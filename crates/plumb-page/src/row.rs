@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use plumb_core::app::AppId;
+use plumb_crd::drift_report::DriftPause;
 use plumb_crd::{Application, DriftReport, RecentEvent};
 use serde_json::{Value, json};
 
@@ -9,6 +10,8 @@ use crate::trouble::{Sort, Trouble, pause_of, short, time, troubles};
 
 /// Most labels of a row.
 const MOST_LABELS: usize = 12;
+/// Most pauses of objects of a row.
+const MOST_PAUSES: usize = 10;
 
 /// One app.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +38,10 @@ pub struct Row {
     pub(crate) pause_reason: String,
     pub(crate) labels: Vec<String>,
     pub(crate) troubles: Vec<Trouble>,
+    /// Pauses of objects, not of the whole app.
+    pub(crate) object_pauses: Vec<DriftPause>,
+    /// The last sync that took back what somebody changed: when it ended, and what the report says of it.
+    pub(crate) healed: Option<(Timestamp, String)>,
     /// When a finding or an illness ended last, as far as the report remembers.
     pub(crate) mended: Option<Timestamp>,
     /// Which states of the Application and its report these are.
@@ -63,7 +70,9 @@ pub fn columns() -> Value {
         "v",
         "auto",
         "repo",
-        "target"
+        "target",
+        "opSince",
+        "others"
     ])
 }
 
@@ -99,6 +108,11 @@ impl Row {
             pause_reason: pause.as_ref().map(|pause| short(&pause.reason)).unwrap_or_default(),
             labels: labels.map(|(name, value)| format!("{name}={value}")).collect(),
             troubles: troubles(app, report),
+            object_pauses: report.map(object_pauses).unwrap_or_default(),
+            healed: report.and_then(|report| {
+                let heals = report.recent.iter().filter(|event| is_heal(event));
+                heals.max_by_key(|event| event.at).map(|event| (event.at, short(&event.text)))
+            }),
             mended: report.and_then(|report| {
                 let ended =
                     |event: &&RecentEvent| event.over && matches!(event.what.as_str(), "drift" | "health");
@@ -116,6 +130,16 @@ impl Row {
     /// The worst trouble that is not just a running sync.
     pub(crate) fn worst(&self) -> Option<&Trouble> {
         self.troubles.iter().find(|trouble| trouble.class != "Running")
+    }
+
+    /// The classes of the other troubles, for those who look for one of them.
+    fn other_classes(&self, worst: Option<&Trouble>) -> Vec<&str> {
+        let known = |class: &str| class == "Running" || worst.is_some_and(|worst| worst.class == class);
+        let classes = self.troubles.iter().map(|trouble| trouble.class.as_str());
+        let mut others: Vec<&str> = classes.filter(|class| !known(class)).collect();
+        others.sort_unstable();
+        others.dedup();
+        others
     }
 
     /// The cells, in the order of [`columns`].
@@ -143,8 +167,22 @@ impl Row {
             i32::from(self.automated),
             self.repo,
             self.target,
+            // How long is too long for a sync depends on the clock, so the reader decides.
+            time(self.operation_since.filter(|_| self.operation == "Running")),
+            self.other_classes(worst),
         ])
     }
+}
+
+/// A sync that took back what somebody changed.
+pub(crate) fn is_heal(event: &RecentEvent) -> bool {
+    event.what == "sync" && event.text.starts_with("healed")
+}
+
+/// The pauses of objects: that of the whole app is in the Application.
+fn object_pauses(report: &DriftReport) -> Vec<DriftPause> {
+    let of_objects = report.pauses.iter().filter(|pause| pause.kind != Application::KIND);
+    of_objects.take(MOST_PAUSES).cloned().collect()
 }
 
 fn known(status: &str) -> String {
@@ -212,7 +250,7 @@ pub(crate) mod tests {
             json!([]),
             json!([]),
             expect![[
-                r#"["argocd","payments","shop","prod","pay","Synced","Healthy","",0,0,"","",null,null,"3f2c9d1aa0bb",["team=a"],"7.9",1,"https://git.example/x.git","main"]"#
+                r#"["argocd","payments","shop","prod","pay","Synced","Healthy","",0,0,"","",null,null,"3f2c9d1aa0bb",["team=a"],"7.9",1,"https://git.example/x.git","main",null,[]]"#
             ]],
         );
         check(
@@ -220,7 +258,7 @@ pub(crate) mod tests {
             json!([live_edit()]),
             json!([]),
             expect![[
-                r#"["argocd","payments","shop","prod","pay","OutOfSync","Healthy","",1,0,"LiveEdit","alice (kubectl)",1794711672,null,"",["team=a"],"7.9",1,"https://git.example/x.git","main"]"#
+                r#"["argocd","payments","shop","prod","pay","OutOfSync","Healthy","",1,0,"LiveEdit","alice (kubectl)",1794711672,null,"",["team=a"],"7.9",1,"https://git.example/x.git","main",null,[]]"#
             ]],
         );
         // An app that is in sync and ill is wrong, and its illness comes first.
@@ -230,7 +268,17 @@ pub(crate) mod tests {
             json!([{"kind": "Pod", "name": "x", "status": "Progressing", "stuck": true, "message": "crashes",
                     "since": "2026-10-25T21:08:00Z"}]),
             expect![[
-                r#"["argocd","payments","shop","prod","pay","OutOfSync","Degraded","",1,0,"Stuck","alice (kubectl)",1792962480,null,"",["team=a"],"7.9",1,"https://git.example/x.git","main"]"#
+                r#"["argocd","payments","shop","prod","pay","OutOfSync","Degraded","",1,0,"Stuck","alice (kubectl)",1792962480,null,"",["team=a"],"7.9",1,"https://git.example/x.git","main",null,["LiveEdit"]]"#
+            ]],
+        );
+        // A running sync is no trouble until it hangs.
+        check(
+            json!({"sync": {"status": "Synced"}, "operationState": {"operation": {"sync": {}}, "phase": "Running",
+                   "startedAt": "2026-11-15T03:01:12Z", "message": ""}}),
+            json!([]),
+            json!([]),
+            expect![[
+                r#"["argocd","payments","shop","prod","pay","Synced","Unknown","Running",0,0,"","",null,null,"",["team=a"],"7.9",1,"https://git.example/x.git","main",1794711672,[]]"#
             ]],
         );
     }

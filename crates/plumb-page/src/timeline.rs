@@ -5,7 +5,7 @@ use plumb_crd::{Application, DriftReport, RecentEvent};
 use serde_json::{Value, json};
 
 use crate::object_ref::object_ref;
-use crate::row::initiator;
+use crate::row::{initiator, is_heal};
 use crate::trouble::{pause_of, short, time};
 
 /// Most entries.
@@ -113,11 +113,6 @@ fn is_shown_already(app: &Application, report: &DriftReport, event: &RecentEvent
         }
         _ => false,
     }
-}
-
-/// A sync that took back what somebody changed.
-fn is_heal(event: &RecentEvent) -> bool {
-    event.what == "sync" && event.text.starts_with("healed")
 }
 
 fn of_recent(event: &RecentEvent) -> Entry {

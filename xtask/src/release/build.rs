@@ -75,6 +75,8 @@ pub(super) fn all(root: &Path, lacks: Lacks) -> Result<Vec<Build>> {
     let cargo = || {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(if is_auditable { &["auditable", "build"][..] } else { &["build"][..] });
+        // Without Go there would be a warning, and a release without its page.
+        cargo.env("PLUMB_PAGE", "require");
         cargo
     };
     let here = Arch::here();

@@ -18,6 +18,7 @@ pub use cause::{Cause, KnownApp};
 pub use choice::{Choice, deletable};
 pub use find::find;
 pub use formats::{data, text};
+pub use order::order;
 pub use orphan::{Hold, Orphan, User};
 pub use unused::LastSign;
 pub use watch::{health_of, worse};

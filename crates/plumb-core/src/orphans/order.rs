@@ -6,8 +6,8 @@ use crate::object::ObjectKey;
 
 /// Users before what they use. Among those that nothing holds back: webhooks first, since one without its service blocks
 /// all writes; then bindings, then namespaced objects, then those of the cluster; CRDs, volumes and namespaces last.
-/// `uses` has, for each orphan, the orphans that use it. A circle is broken at its first object by this order.
-pub(super) fn order(used_by: &BTreeMap<ObjectKey, BTreeSet<ObjectKey>>) -> Vec<ObjectKey> {
+/// `used_by` has, for each orphan, the orphans that use it. A circle is broken at its first object by this order.
+pub fn order(used_by: &BTreeMap<ObjectKey, BTreeSet<ObjectKey>>) -> Vec<ObjectKey> {
     let mut waiting: BTreeSet<(u8, ObjectKey)> = used_by.keys().map(|key| (rank(key), key.clone())).collect();
     let mut gone: BTreeSet<ObjectKey> = BTreeSet::new();
     let mut ordered = Vec::with_capacity(waiting.len());

@@ -53,6 +53,7 @@ fn of_ingress(ingress: &Value) -> Vec<String> {
     for rule in list(&spec["rules"]) {
         let host = rule["host"].as_str().filter(|host| !host.is_empty()).or(address);
         let Some(host) = host else { continue };
+        let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
         // A TLS entry without hosts covers all hosts.
         let is_secure = tls.iter().any(|entry| {
             let hosts = list(&entry["hosts"]);
@@ -61,7 +62,7 @@ fn of_ingress(ingress: &Value) -> Vec<String> {
         let scheme = if is_secure { "https" } else { "http" };
         for path in list(&rule["http"]["paths"]) {
             let path = path["path"].as_str().unwrap_or_default().trim_end_matches('*');
-            urls.push(format!("{scheme}://{host}{path}"));
+            urls.push(format!("{scheme}://{shown}{path}"));
         }
     }
     urls
@@ -108,6 +109,15 @@ mod tests {
                 "https://logs.example.com",
             ]
         );
+    }
+
+    #[test]
+    fn an_address_of_version_6_is_in_brackets() {
+        let mut object = ingress(&json!({})).value().clone();
+        object["status"]["loadBalancer"]["ingress"] = json!([{"ip": "2001:db8::1"}]);
+        let object = Manifest::new(object).unwrap();
+        let urls = external_urls(&BTreeMap::new(), [&object].into_iter());
+        assert!(urls.contains(&"http://[2001:db8::1]/x".to_owned()), "{urls:?}");
     }
 
     #[test]

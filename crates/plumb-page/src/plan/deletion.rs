@@ -7,7 +7,7 @@ use plumb_crd::application::ResourceStatus;
 use plumb_crd::{Application, DriftReport};
 
 use super::PlanRequest;
-use super::draft::{DATA, Draft, kubectl_annotate, name_of, one_object, step};
+use super::draft::{DATA, Draft, kubectl_annotate, kubectl_object, name_of, note_cluster, one_object, step};
 use crate::git_facts::PlanSources;
 use crate::trouble::{short, sync_waits};
 
@@ -76,7 +76,8 @@ pub(super) fn delete_object(draft: &mut Draft, app: &Application, request: &Plan
     draft.notes.push("This deletion keeps no copy. `plumb orphans --delete` keeps one.".to_owned());
     draft.button = format!("Delete {} {}", key.kind, key.name);
     let namespace = key.namespace.as_ref().map(|namespace| format!("-n {namespace} ")).unwrap_or_default();
-    draft.commands.push(format!("kubectl {namespace}delete {}/{}", key.kind.to_lowercase(), key.name));
+    draft.commands.push(format!("kubectl {namespace}delete {}", kubectl_object(key)));
+    note_cluster(draft, app);
 }
 
 pub(super) fn confirm_deletion(draft: &mut Draft, app: &Application, report: Option<&DriftReport>) {

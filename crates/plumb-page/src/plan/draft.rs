@@ -1,5 +1,6 @@
 //! A plan while it is made.
 
+use plumb_core::app::ClusterRef;
 use plumb_core::object::ObjectKey;
 use plumb_crd::Application;
 use serde_json::{Value, json};
@@ -63,6 +64,22 @@ pub(super) fn one_object<'r>(draft: &mut Draft, request: &'r PlanRequest) -> Opt
 pub(super) fn kubectl_annotate(app: &Application, annotation: &str) -> String {
     let (namespace, name) = (&app.metadata.namespace, &app.metadata.name);
     format!("kubectl -n {namespace} annotate application {name} {annotation}")
+}
+
+/// Kind and name of an object as kubectl takes them. A kind alone may be that of another group.
+pub(super) fn kubectl_object(key: &ObjectKey) -> String {
+    let group = if key.group.is_empty() { String::new() } else { format!(".{}", key.group) };
+    format!("{}{group}/{}", key.kind.to_lowercase(), key.name)
+}
+
+/// Says where a command of kubectl must run, if the objects of the app are in another cluster than plumb.
+pub(super) fn note_cluster(draft: &mut Draft, app: &Application) {
+    let destination = &app.spec.destination;
+    let named = if destination.name.is_empty() { &destination.server } else { &destination.name };
+    if named.is_empty() || named == "in-cluster" || named == ClusterRef::IN_CLUSTER_SERVER {
+        return;
+    }
+    draft.notes.push(format!("The command of kubectl must run against the cluster {named}."));
 }
 
 /// A word for a shell.

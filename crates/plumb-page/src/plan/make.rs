@@ -234,6 +234,48 @@ mod tests {
     }
 
     #[test]
+    fn commands_name_the_group_and_the_cluster() {
+        let now = "2026-11-15T03:12:12Z".parse().unwrap();
+        let shown = |verb: Verb, key: ObjectKey, cluster: &str| {
+            let mut app = application();
+            cluster.clone_into(&mut app.spec.destination.name);
+            let request = PlanRequest { objects: vec![key], ..PlanRequest::default() };
+            let shown = plan(verb, &app, None, &PlanSources::default(), &request, now).shown;
+            let is_named = shown["notes"].to_string().contains("against the cluster prod");
+            format!("{} {is_named}", shown["commands"][0].as_str().unwrap())
+        };
+        let key = |group: &str, kind: &str| ObjectKey::new(group, kind, Some("pay".to_owned()), "web");
+        assert_eq!(
+            shown(Verb::DeleteObject, key("serving.knative.dev", "Service"), "prod"),
+            "kubectl -n pay delete service.serving.knative.dev/web true"
+        );
+        assert_eq!(
+            shown(Verb::DeleteObject, key("", "Service"), "in-cluster"),
+            "kubectl -n pay delete service/web false"
+        );
+        assert_eq!(
+            shown(Verb::Restart, key("apps", "Deployment"), "prod"),
+            "kubectl -n pay rollout restart deployment.apps/web true"
+        );
+    }
+
+    #[test]
+    fn a_plan_says_how_to_go_back_and_names_hooks() {
+        let now = "2026-11-15T03:12:12Z".parse().unwrap();
+        let mut app = app("payments", json!({}));
+        let next = facts("aaaaaaa1", &[], &["Job test 1 argocd.argoproj.io/hook=PostSync"]);
+        let sources = PlanSources { next: Some(next), ..PlanSources::default() };
+        let shown =
+            |app: &Application| plan(Verb::Sync, app, None, &sources, &PlanRequest::default(), now).shown;
+        assert_eq!(
+            (&shown(&app)["button"], &shown(&app)["undo"]),
+            (&json!("Run 1 hook"), &json!("To go back, revert the commit."))
+        );
+        app.spec.sync_policy = None;
+        assert_eq!(shown(&app)["undo"], "Rollback goes back to the state before.");
+    }
+
+    #[test]
     fn what_stays_when_an_app_goes() {
         let keeps = "Deployment fine 1 argocd.argoproj.io/sync-options=Delete=false";
         let next = facts("aaaaaaa1", &["Deployment payments 1", keeps], &[]);

@@ -3,7 +3,7 @@
 use plumb_crd::Application;
 
 use super::PlanRequest;
-use super::draft::{Draft, kubectl_annotate, name_of, one_object, step};
+use super::draft::{Draft, kubectl_annotate, kubectl_object, name_of, note_cluster, one_object, step};
 
 pub(super) fn refresh(draft: &mut Draft, app: &Application, request: &PlanRequest) {
     let how = if request.hard {
@@ -37,11 +37,8 @@ pub(super) fn restart(draft: &mut Draft, app: &Application, request: &PlanReques
     draft.button = format!("Restart {}", key.name);
     draft.undo.push_str("Nothing to undo: the same pods start again.");
     let namespace = key.namespace_or_empty();
-    draft.commands.push(format!(
-        "kubectl -n {namespace} rollout restart {}/{}",
-        key.kind.to_lowercase(),
-        key.name
-    ));
+    draft.commands.push(format!("kubectl -n {namespace} rollout restart {}", kubectl_object(key)));
+    note_cluster(draft, app);
     draft.commands.push(format!(
         "plumb app actions run {} restart --kind {} --resource-name {}",
         name_of(app),

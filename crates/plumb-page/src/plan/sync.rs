@@ -51,14 +51,22 @@ pub(super) fn sync(
     }
     note_sources(draft, app, sources);
     let dry = if request.dry_run { "Dry run: " } else { "" };
+    let n_hooks = draft.steps.iter().filter(|step| step["what"] == "hook").count();
     draft.button = match (applied, deleted) {
+        (0, 0) if n_hooks == 1 => "Run 1 hook".to_owned(),
+        (0, 0) if n_hooks > 1 => format!("Run {n_hooks} hooks"),
         (0, 0) => format!("{dry}Sync, nothing to change"),
         (applied, 0) => format!("{dry}Apply {applied}"),
         (0, deleted) => format!("{dry}Delete {deleted}"),
         (applied, deleted) => format!("{dry}Apply {applied}, delete {deleted}"),
     };
     let copies = if deleted > 0 { "A copy of each deleted object is kept; Undo restores it. " } else { "" };
-    draft.undo = format!("{copies}Rollback goes back to the state before.");
+    let back = if is_automated(app) {
+        "To go back, revert the commit."
+    } else {
+        "Rollback goes back to the state before."
+    };
+    draft.undo = if request.dry_run { String::new() } else { format!("{copies}{back}") };
     draft.commands.push(sync_command(app, request));
 }
 
@@ -176,6 +184,12 @@ fn sync_command(app: &Application, request: &PlanRequest) -> String {
     command
 }
 
+/// True if plumb syncs the app by itself, so that it would undo a rollback.
+fn is_automated(app: &Application) -> bool {
+    let automated = app.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
+    automated.is_some_and(|automated| automated.enabled != Some(false))
+}
+
 pub(super) fn rollback(draft: &mut Draft, app: &Application, sources: &PlanSources, request: &PlanRequest) {
     refuse_busy(draft, app);
     if sources.next.is_some() {
@@ -194,8 +208,7 @@ pub(super) fn rollback(draft: &mut Draft, app: &Application, sources: &PlanSourc
             draft.button = format!("Roll back to {revision}");
         }
     }
-    let automated = app.spec.sync_policy.as_ref().and_then(|policy| policy.automated.as_ref());
-    if automated.is_some_and(|automated| automated.enabled != Some(false)) {
+    if is_automated(app) {
         draft.hurdle = Some(
             "automated sync would undo it: pause does not help, turn automation off in Git first".to_owned(),
         );

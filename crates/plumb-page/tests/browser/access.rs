@@ -52,6 +52,7 @@ pub(crate) async fn all(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     ensure!(found.is_empty(), "axe-core found:\n{}", found.join("\n"));
     tab.call("Page.setBypassCSP", json!({"enabled": false})).await?;
     narrow(tab, server).await.context("narrow")?;
+    large(tab, server).await.context("text at 200 %")?;
     calm(tab, server).await.context("reduced motion")?;
     shapes(tab, server).await.context("colours")
 }
@@ -95,6 +96,30 @@ async fn narrow(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     Ok(())
 }
 
+/// Text of twice the size: nothing is cut off, and nothing sticks out.
+async fn large(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    let size = |standard: u32, fixed: u32| json!({"fontSizes": {"standard": standard, "fixed": fixed}});
+    tab.call("Page.setFontSizes", size(32, 26)).await?;
+    let cut = "[...document.querySelectorAll('.row, .row > *, .trow, .cl, .grouphead')].filter((e) => e.scrollHeight > e.clientHeight + 2 && e.clientHeight > 0 && getComputedStyle(e).display !== 'inline')\
+               .map((e) => `${e.className}: ${e.scrollHeight} in ${e.clientHeight}`).slice(0, 3)";
+    for (width, height) in [(1280, 800), (640, 800)] {
+        tab.shape(width, height, "light").await?;
+        for screen in SCREENS {
+            show(tab, server, screen).await.context(screen.name)?;
+            let size = tab.number("parseFloat(getComputedStyle(document.documentElement).fontSize)").await?;
+            ensure!(size > 29.0, "the text has {size} pixels, so this shows nothing");
+            let wide = tab.number("document.documentElement.scrollWidth").await?;
+            ensure!(wide <= f64::from(width), "{} is {wide} wide at {width} pixels", screen.name);
+            let cut = tab.eval(cut).await?;
+            ensure!(cut == json!([]), "{} at {width} pixels cuts off: {cut}", screen.name);
+            if let Some(folder) = shots() {
+                tab.screenshot(&folder.join(format!("large-{}-{width}.png", screen.name))).await?;
+            }
+        }
+    }
+    tab.call("Page.setFontSizes", size(16, 13)).await.map(drop)
+}
+
 /// Where the system asks for less motion, nothing moves.
 async fn calm(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.shape(1280, 800, "light").await?;
@@ -122,7 +147,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("paused", "paused"),
     ("unknown", "unknown|not known|not compared|could not compare"),
-    ("explained", "explained|nothing|keep"),
+    ("explained", "explained|nothing|keep|to come"),
 ];
 
 /// Marks without a word of their state, in the part of the screen that they belong to.

@@ -57,14 +57,22 @@ pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -
         }
         ["doctor"] => doctor(view.reports()),
         ["failures"] => failures(view.rows()),
-        ["orphans"] => orphans(view.reports()),
+        ["orphans"] => with_users(orphans(view.reports())),
+        ["settings"] => json!({"settings": [
+            {"object": "argocd-cm", "key": "timeout.reconciliation", "unused": null},
+            {"object": "argocd-cm", "key": "url", "unused": null},
+            {"object": "argocd-cmd-params-cm", "key": "controller.kubectl.parallelism.limit",
+             "unused": "plumb does not use kubectl, and adapts the number of concurrent requests to the API server"}]}),
         ["activity"] => activity(view.rows(), view.reports()),
-        ["undo"] => deleted(),
+        ["undo"] => deleted(shared),
         ["find", name] => json!({"app": ["argocd", name]}),
         ["apps", _, _, ..] if parts.last() == Some(&"users") => json!({"users": [
             {"group": "apps", "kind": "Deployment", "namespace": "pay", "name": "web", "app": ["argocd", "web"]}], "hidden": 2}),
         ["plans"] => {
             let body = body?;
+            if body["verb"] == "restore" {
+                return Some(restoring(body));
+            }
             let app = shared.apps.get(body["app"][1].as_str()?)?;
             planned(shared, app, view.report(&app.id()), body)?
         }
@@ -75,6 +83,9 @@ pub(crate) fn own_call(shared: &Arc<Shared>, call: &str, body: Option<&Value>) -
             if moves {
                 let app = shared.apps.get(name?)?;
                 return Some(json!({"plan": planned(shared, app, view.report(&app.id()), body)?}));
+            }
+            if let Some(id) = body["options"]["id"].as_str() {
+                lock(&shared.quirks).restored.push(id.to_owned());
             }
             lock(&shared.acts).push(body.clone());
             json!({"done": body["verb"]})
@@ -113,13 +124,38 @@ fn request(body: &Value) -> PlanRequest {
     }
 }
 
-fn deleted() -> Value {
+/// The first orphan has a user.
+fn with_users(mut list: Value) -> Value {
+    for (at, orphan) in list["orphans"].as_array_mut().into_iter().flatten().enumerate() {
+        let users = if at == 0 {
+            json!([{"group": "apps", "kind": "Deployment", "namespace": "pay", "name": "web", "app": ["argocd", "web"]}])
+        } else {
+            json!([])
+        };
+        orphan["used"] = json!(if at == 0 { 3 } else { 0 });
+        orphan["users"] = users;
+    }
+    list
+}
+
+/// The plan of a restore.
+fn restoring(body: &Value) -> Value {
+    json!({"verb": "restore", "app": body["app"], "notes": ["It was deleted an hour ago: removed from Git."], "hurdle": null,
+           "steps": [{"group": "", "kind": "ServiceAccount", "namespace": "pay", "name": "redis", "what": "create",
+                      "why": "from the copy that plumb kept", "wave": 0}],
+           "button": "Restore ServiceAccount redis", "undo": "Delete it again on its screen.", "typed": null,
+           "commands": [format!("plumb undo restore {}", body["options"]["id"].as_str().unwrap_or_default())], "token": "t"})
+}
+
+fn deleted(shared: &Shared) -> Value {
+    let restored = lock(&shared.quirks).restored.clone();
+    let exists = |id: &str| restored.iter().any(|one| one == id);
     let at = now().as_second() - 3600;
     json!({"deleted": [
         {"id": "d2f1a9c07b", "app": ["argocd", "infisical"], "object": {"group": "", "kind": "ServiceAccount", "namespace": "pay", "name": "redis"},
-         "at": at, "why": "removed from Git", "revision": "77aa01e2b", "lost": null, "refusal": null},
+         "at": at, "why": "removed from Git", "revision": "77aa01e2b", "lost": null, "refusal": null, "exists": exists("d2f1a9c07b")},
         {"id": "a01be2d3f4", "app": ["argocd", "payments"], "object": {"group": "batch", "kind": "Job", "namespace": "pay", "name": "old-import"},
-         "at": at - 86400, "why": "its app was deleted", "revision": null, "lost": "the data of its volume", "refusal": null}]})
+         "at": at - 86400, "why": "its app was deleted", "revision": null, "lost": "the data of its volume", "refusal": null, "exists": exists("a01be2d3f4")}]})
 }
 
 /// A Secret as the server shows it: two masks that differ in length say that the values differ.
@@ -130,6 +166,18 @@ fn masked() -> Value {
             .to_string()
     };
     json!({"items": [{"liveState": secret("+++++++++"), "targetState": secret("++++++++")}]})
+}
+
+/// A ConfigMap with a file of sixty lines, of which the fortieth differs.
+fn long_text() -> Value {
+    let map = |changed: &str| {
+        let line = |n: usize| if n == 40 { changed.to_owned() } else { format!("line {n} of the file") };
+        let text: String = (1..=60).map(|n| line(n) + "\n").collect();
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "payments", "namespace": "pay"},
+               "data": {"level": text}})
+        .to_string()
+    };
+    json!({"items": [{"liveState": map("mode: slow"), "targetState": map("mode: fast")}]})
 }
 
 /// A Deployment as Git and the cluster have it, as texts.
@@ -160,6 +208,7 @@ pub(crate) fn argo_call(shared: &Arc<Shared>, call: &str, query: &str) -> Option
     let parts: Vec<&str> = call.split('/').collect();
     Some(match parts.as_slice() {
         ["applications", _, "managed-resources"] if query.contains("kind=Secret") => masked(),
+        ["applications", _, "managed-resources"] if query.contains("kind=ConfigMap") => long_text(),
         ["applications", _, "managed-resources"] => managed(),
         ["applications", _, "resource"] => manifest(),
         ["applications", name, "resource-tree"] => tree(shared.apps.get(*name)?),

@@ -119,6 +119,11 @@ async fn first_load(tab: &mut Tab<'_>, server: &Server, figures: &mut Figures) -
     figures.exact("layout shift of Home", tab.number("window.shift").await?, 0.02, "");
     let answer = "fetch('api/plumb/v1/home').then((a) => a.text()).then((text) => text.length / 1024)";
     figures.exact("Home's data", tab.number(answer).await?, 20.0, "KiB");
+    // As many cards as there can be, with texts as long as they can be.
+    let names: Vec<String> = (3000..3100).map(|n| format!("app-{n}")).collect();
+    server.fail(&names);
+    figures.exact("Home's data with 100 ill apps", tab.number(answer).await?, 20.0, "KiB");
+    server.mend(&names);
     tab.open(&server.url("applications")).await?;
     tab.until("window.seen?.row > 0").await?;
     figures.clock("list usable, cold", tab.number("window.seen.row").await?, 500.0, "ms");

@@ -30,6 +30,9 @@ pub(crate) async fn all(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     wall(tab, server).await.context("the wall")?;
     old_home(tab, server).await.context("a Home that is old")?;
     late_start(tab, server).await.context("a server that starts later")?;
+    lost_cluster(tab, server).await.context("a cluster that is away")?;
+    broken_log(tab, server).await.context("a log that breaks off")?;
+    other_build(tab, server).await.context("a server with another build")?;
     bad_answer(tab, server).await.context("an answer that fails")
 }
 
@@ -93,6 +96,7 @@ async fn away(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     server.become_like(Mood::Away);
     tab.until(STALE).await?;
     tab.until("document.querySelector('.banner')?.textContent.includes('Trying again in')").await?;
+    tab.until("document.title === 'No news · plumb'").await?;
     let rows = tab.number("document.querySelectorAll('.row').length").await?;
     ensure!(rows > 5.0, "what was shown is gone");
     tab.eval("document.querySelector('.row input').click()").await?;
@@ -100,7 +104,58 @@ async fn away(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.until(off).await?;
     server.become_like(Mood::Well);
     tab.until(FRESH).await?;
+    tab.until("document.title.endsWith('wrong · plumb')").await?;
     tab.until(&format!("!({off})")).await
+}
+
+/// A cluster that is away is one thing on Home, and each of its apps says so.
+async fn lost_cluster(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    let apps = ["app-2001", "app-2002", "app-2003"];
+    server.lose_cluster(&apps);
+    tab.open(&server.url("")).await?;
+    let cards = "[...document.querySelectorAll('.card')].filter((card) => card.textContent.includes('cannot be reached')).length";
+    tab.until(&format!("{cards} === 1")).await?;
+    tab.open(&server.url("applications?q=class:ComparisonError+app-200")).await?;
+    tab.until("document.querySelectorAll('.row').length === 3").await?;
+    tab.until("document.querySelector('.row .mark.ill') !== null").await
+}
+
+/// A log that breaks off says so, comes back by itself, and shows no line twice. Long lines can be read.
+async fn broken_log(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    server.quirks(|quirks| quirks.cuts_logs = true);
+    let logs = "applications/argocd/payments/o/apps/Deployment/pay/payments?tab=logs";
+    tab.open(&server.url(logs)).await?;
+    tab.until("document.querySelector('.logs [role=status]')?.textContent.includes('Interrupted since')")
+        .await?;
+    tab.until("document.querySelector('.logs')?.textContent.includes('request 4')").await?;
+    tab.until("document.querySelector('.logs [role=status]').textContent.startsWith('Following')").await?;
+    let shown = tab.text(".vlist").await?;
+    ensure!(shown.contains("interrupted for"), "the gap is not marked: {shown}");
+    ensure!(shown.matches("request 2\"").count() == 1, "a line is there twice: {shown}");
+    server.quirks(|quirks| quirks.cuts_logs = false);
+    tab.shape(390, 844, "light").await?;
+    tab.open(&server.url(logs)).await?;
+    tab.until("document.querySelector('.logs')?.textContent.includes('end-of-a-long-line')").await?;
+    tab.until("document.querySelector('.code').scrollWidth > document.querySelector('.code').clientWidth")
+        .await?;
+    tab.eval(
+        "[...document.querySelectorAll('.cl')].find((line) => line.textContent.includes('end-of-a')).click()",
+    )
+    .await?;
+    tab.until("document.querySelector('dialog pre')?.textContent.includes('end-of-a-long-line')").await?;
+    tab.until("document.querySelector('dialog pre').getBoundingClientRect().right <= innerWidth").await?;
+    tab.shape(1280, 800, "light").await
+}
+
+/// After an upgrade the page is taken from the server again, once the stream has broken off.
+async fn other_build(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.open(&server.url("applications?q=app-77")).await?;
+    tab.until("document.querySelectorAll('.row').length > 5").await?;
+    tab.until(FRESH).await?;
+    tab.eval("window.stays = true").await?;
+    server.quirks(|quirks| quirks.is_upgraded = true);
+    server.cut();
+    tab.until("window.stays === undefined && document.querySelectorAll('.row').length > 5").await
 }
 
 /// A server that knows no token is asked for everything again, and the page shows its state.

@@ -233,7 +233,8 @@ fn paused() -> Specimen {
     specimen(Draft {
         name: "vault",
         spec: json!({}),
-        status: json!({}),
+        status: json!({"summary": {"externalURLs": [
+            "Wiki|https://wiki.example/vault", "http://2001:db8::1/x", "https://<host>/", "http://[2001:db8::1]/x"]}}),
         annotations: json!({"plumb.dev/pause": json!({"until": until, "by": "bob", "reason": "restore drill"}).to_string()}),
         report: Value::Null,
     })

@@ -11,7 +11,7 @@ pub(crate) struct Screen {
     path: &'static str,
     /// What is there once the screen is.
     ready: &'static str,
-    /// Pressed then, and what is there after it.
+    /// The key that is pressed then, or the menu that is opened, and what is there after it.
     key: Option<(&'static str, &'static str)>,
 }
 
@@ -61,12 +61,19 @@ pub(crate) const SCREENS: &[Screen] = &[
         "applications/argocd/payments/o/apps/Deployment/pay/payments?tab=logs",
         ".code .cl",
     ),
+    dialog("app-menu", PAYMENTS, ".fielddiff .new", ("More", ".menu[open]")),
+    dialog(
+        "object-menu",
+        "applications/argocd/payments/o/apps/Deployment/pay/payments",
+        ".cl.mnew",
+        ("Copy as command", ".menu[open]"),
+    ),
     screen("object-users", "applications/argocd/infisical/o/-/Service/pay/redis?tab=users", ".users"),
     screen("doctor", "doctor", "details.card"),
     screen("orphans", "orphans", ".places li"),
     screen("undo", "undo", ".list li"),
     screen("activity", "activity", ".lately li"),
-    screen("settings", "settings", ".list li"),
+    screen("settings", "settings", ".isset li"),
     screen("clusters", "settings/clusters", ".list li"),
     screen("repositories", "settings/repositories", ".list li"),
     screen("projects", "settings/projects", ".list li"),
@@ -83,7 +90,12 @@ pub(crate) async fn show(tab: &mut Tab<'_>, server: &Server, screen: &Screen) ->
     tab.open(&server.url(screen.path)).await?;
     tab.until(&format!("document.querySelector({:?}) !== null", screen.ready)).await?;
     if let Some((key, ready)) = screen.key {
-        tab.press(key).await?;
+        if key.chars().count() > 1 {
+            let menu = "[...document.querySelectorAll('.menu > summary')].find((e) => e.textContent === NAME).click()";
+            tab.eval(&menu.replace("NAME", &format!("{key:?}"))).await?;
+        } else {
+            tab.press(key).await?;
+        }
         tab.until(&format!("document.querySelector({ready:?}) !== null")).await?;
     }
     // What fades in is there.

@@ -22,6 +22,7 @@ use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use plumb_core::app::AppId;
 use plumb_crd::Application;
+use plumb_crd::application::Condition;
 use plumb_page::{Changes, Row, Token, View, asset, index_html};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -69,6 +70,12 @@ pub(crate) struct Quirks {
     pub(crate) moved: Option<String>,
     /// The plans of these apps need their names.
     pub(crate) typed: Vec<String>,
+    /// The first answer with a log breaks off after three lines.
+    pub(crate) cuts_logs: bool,
+    /// The next document names another build of the page.
+    pub(crate) is_upgraded: bool,
+    /// The deleted objects that were restored.
+    pub(crate) restored: Vec<String>,
 }
 
 pub(crate) struct Shared {
@@ -166,9 +173,48 @@ impl Server {
         at
     }
 
+    /// Makes apps ill, each for a reason of its own, at length.
+    pub(crate) fn fail(&self, names: &[String]) {
+        let mut view = lock(&self.shared.view);
+        for name in names {
+            let message = format!("{name} crashes: {}", "as a log says at length, ".repeat(20));
+            view.note_app(app(name, "Degraded", &message), "prod");
+        }
+        drop(view);
+        self.shared.changed.send_modify(|number| *number += 1);
+    }
+
+    /// Makes apps well.
+    pub(crate) fn mend(&self, names: &[String]) {
+        let mut view = lock(&self.shared.view);
+        for name in names {
+            view.note_app(app(name, "Healthy", ""), "prod");
+        }
+        drop(view);
+        self.shared.changed.send_modify(|number| *number += 1);
+    }
+
     /// Somebody edits an object of an app: its report has a finding.
     pub(crate) fn drift(&self, name: &str) {
         lock(&self.shared.view).note_report(report_of(name));
+        self.shared.changed.send_modify(|number| *number += 1);
+    }
+
+    /// The cluster of these apps cannot be reached.
+    pub(crate) fn lose_cluster(&self, names: &[&str]) {
+        let mut view = lock(&self.shared.view);
+        for name in names {
+            let mut lost = app(name, "Unknown", "");
+            "Unknown".clone_into(&mut lost.status.sync.status);
+            lost.status.conditions = vec![Condition {
+                condition_type: "ComparisonError".to_owned(),
+                message: "cluster https://10.0.0.2 cannot be reached: connection refused".to_owned(),
+                last_transition_time: Some(now()),
+            }];
+            lost.metadata.resource_version = "lost".to_owned();
+            view.note_app(lost, "prod-us");
+        }
+        drop(view);
         self.shared.changed.send_modify(|number| *number += 1);
     }
 
@@ -263,7 +309,11 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
         return packed(kind, Bytes::from_static(file.gzip));
     }
     if !path.starts_with("/api/") {
-        let mut page = typed("text/html", index_html("/").unwrap_or_default());
+        let mut html = index_html("/").unwrap_or_default();
+        if std::mem::take(&mut lock(&shared.quirks).is_upgraded) {
+            html = html.replace("main-", "next-");
+        }
+        let mut page = typed("text/html", html);
         let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
         page.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -288,15 +338,7 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
         return stream(shared, token.unwrap_or(Token { epoch: 0, number: 0 }));
     }
     if path.ends_with("/logs") {
-        let line = |n: usize| {
-            let text = if n == 40 {
-                "level=fatal msg=\"Failed to download plugins\"".to_owned()
-            } else {
-                format!("level=info msg=\"request {n}\"")
-            };
-            json!({"result": {"content": text, "timeStampStr": format!("2026-11-15T03:12:{:02}Z", n % 60), "podName": format!("payments-x2{}", n % 2)}}).to_string() + "\n"
-        };
-        return typed("application/json", (0..41).map(line).collect::<String>());
+        return log(shared, query);
     }
     let body = if parts.method == Method::POST {
         body.collect().await.ok().and_then(|body| serde_json::from_slice(&body.to_bytes()).ok())
@@ -326,6 +368,36 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let _ = encoder.write_all(text.as_bytes());
     packed("application/json", Bytes::from(encoder.finish().unwrap_or_default()))
+}
+
+/// One line of a log, as the call of the API sends it.
+fn log_line(n: usize) -> String {
+    let text = match n {
+        20 => format!("level=warn msg=\"{}\" tail=end-of-a-long-line", "a long line ".repeat(33)),
+        40 => "level=fatal msg=\"Failed to download plugins\"".to_owned(),
+        _ => format!("level=info msg=\"request {n}\""),
+    };
+    let at = format!("2026-11-15T03:12:{:02}Z", n % 60);
+    let result = json!({"content": text, "timeStampStr": at, "podName": format!("payments-x2{}", n % 2), "last": false});
+    json!({"result": result}).to_string() + "\n"
+}
+
+/// A log that is followed stays open. One that is cut goes on, with lines that were sent already, when it is asked for again.
+fn log(shared: &Shared, query: &str) -> Response<Body> {
+    let lines = |some: std::ops::Range<usize>| some.map(log_line).collect::<String>();
+    let cuts = lock(&shared.quirks).cuts_logs;
+    if cuts && !query.contains("sinceSeconds") {
+        return typed("application/json", lines(0..3));
+    }
+    let text = if cuts { lines(1..5) } else { lines(0..41) };
+    let first = futures::stream::once(async move { Ok(Frame::data(Bytes::from(text))) });
+    let mut answer = Response::new(if query.contains("follow=true") {
+        StreamBody::new(first.chain(futures::stream::pending())).boxed_unsync()
+    } else {
+        StreamBody::new(first).boxed_unsync()
+    });
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
 }
 
 /// True for as many snapshots as shall fail.

@@ -1,6 +1,6 @@
 //! What users do on the screens, beside what `main.rs` has: logins, permissions, many apps at once, addresses.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use plumb_testkit::browser::Tab;
 use serde_json::json;
 
@@ -20,6 +20,9 @@ pub(crate) async fn all(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
         "objects of one name",
         "addresses",
         "connections",
+        "addresses of Argo CD",
+        "long values",
+        "menus",
     ] {
         let result = match part {
             "what is not known" => no_false_calm(tab, server).await,
@@ -29,7 +32,10 @@ pub(crate) async fn all(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
             "lists that follow" => lists_follow(tab, server).await,
             "objects of one name" => same_name(tab, server).await,
             "addresses" => addresses(tab, server).await,
-            _ => connections(tab, server).await,
+            "connections" => connections(tab, server).await,
+            "addresses of Argo CD" => argo_addresses(tab, server).await,
+            "long values" => long_values(tab, server).await,
+            _ => menus(tab, server).await,
         };
         failed.extend(result.err().map(|why| format!("{part}: {why:#}")));
         server.quirks(|quirks| *quirks = Quirks::default());
@@ -141,7 +147,13 @@ async fn lists_follow(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.open(&server.url("undo")).await?;
     tab.until("document.querySelectorAll('.list button').length > 1").await?;
     tab.use_control("Restore").await?;
-    tab.until("document.querySelector('.list li')?.textContent.includes('Restored')").await?;
+    tab.until("document.querySelector('dialog .steps')?.textContent.includes('from the copy')").await?;
+    tab.eval("document.querySelector('dialog button[type=submit]').click()").await?;
+    tab.until("document.querySelector('.list li')?.textContent.includes('It exists')").await?;
+    ensure!(
+        tab.number("document.querySelectorAll('.list button:not(.quiet)').length").await? == 1.0,
+        "what is back has a button"
+    );
     tab.open(&server.url("applications/argocd/payments/o/apps/Deployment/pay/payments")).await?;
     tab.until("document.querySelector('.cl.mnew') !== null").await?;
     let asked =
@@ -201,4 +213,100 @@ async fn connections(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.until(&word("shop/deploy", "Works")).await?;
     tab.until(&word("unused", "Not known")).await?;
     tab.until(&word("charts", "Failed")).await
+}
+
+/// Addresses that Argo CD's page, its notifications and its users write down lead to the same thing here.
+async fn argo_addresses(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    let app = "applications/argocd/payments";
+    let node = "node=apps/Deployment/pay/payments/0";
+    let is_on = |tab: &str| {
+        format!("document.querySelector('.tabs [aria-current]')?.textContent.startsWith({tab:?})")
+    };
+    for (path, there) in [
+        (format!("{app}?tab=summary"), is_on("Findings")),
+        (format!("{app}?node=argoproj.io/Application/argocd/payments/0&tab=manifest"), is_on("Findings")),
+        (format!("{app}?{node}"), is_on("Difference")),
+        (format!("{app}?{node}&tab=desired"), is_on("Git")),
+        (format!("{app}?{node}&tab=manifest"), is_on("Live")),
+        (format!("{app}?{node}&tab=events"), is_on("Events")),
+        (format!("{app}?{node}&tab=logs"), is_on("Logs")),
+        (format!("{app}?{node}&tab=diff"), is_on("Difference")),
+        (format!("{app}?operation=true"), is_on("Sync")),
+        (format!("{app}?rollback=0"), is_on("Timeline")),
+        (format!("{app}?deploy=all"), "document.querySelector('dialog .steps li') !== null".to_owned()),
+        (
+            "settings/repos".to_owned(),
+            "document.querySelector('h1')?.textContent === 'Repositories'".to_owned(),
+        ),
+        (
+            "settings/projects/shop".to_owned(),
+            "document.querySelectorAll('.list li').length === 1".to_owned(),
+        ),
+        (
+            "settings/projects/none".to_owned(),
+            "document.querySelectorAll('.list li').length === 0 && document.querySelector('h1') !== null"
+                .to_owned(),
+        ),
+        (
+            "applications?health=Degraded&proj=infra&sync=Synced".to_owned(),
+            "document.querySelector('.find')?.value.includes('project:infra')".to_owned(),
+        ),
+    ] {
+        tab.open(&server.url(&path)).await?;
+        tab.until(&there).await.context(path)?;
+    }
+    Ok(())
+}
+
+/// A change in the middle of a long text is seen: on the card its line, on the screen of the object the lines around it.
+async fn long_values(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.open(&server.url("applications/argocd/payments/o/-/ConfigMap/pay/payments")).await?;
+    tab.until("document.querySelector('.cl.mnew') !== null").await?;
+    let lines = tab.eval("[...document.querySelectorAll('.diff .cl')].map((line) => line.querySelector('.txt')?.textContent.trim() ?? 'gap')").await?;
+    let lines: Vec<&str> = lines.as_array().into_iter().flatten().filter_map(|line| line.as_str()).collect();
+    let expected = [
+        "gap",
+        "data:",
+        "level: |",
+        "gap",
+        "line 38 of the file",
+        "line 39 of the file",
+        "mode: fast",
+        "mode: slow",
+        "line 41 of the file",
+        "line 42 of the file",
+        "gap",
+    ];
+    ensure!(lines == expected, "{lines:?}");
+    server.drift("vault");
+    tab.open(&server.url("applications/argocd/vault")).await?;
+    tab.until("document.querySelector('.fielddiff .new') !== null").await?;
+    let card = tab.text(".fielddiff").await?;
+    ensure!(card.contains("line 40") && card.contains("mode: fast") && card.contains("mode: slow"), "{card}");
+    // Links that are no addresses, and those with a title as in Argo CD.
+    let links =
+        tab.eval("[...document.querySelectorAll('.actions a.button')].map((a) => a.textContent)").await?;
+    ensure!(links == json!(["Wiki", "[2001:db8::1]"]), "{links}");
+    Ok(())
+}
+
+/// A menu is on the screen of a phone, and closes with Escape, which then does nothing else.
+async fn menus(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
+    tab.shape(390, 844, "light").await?;
+    for path in
+        ["applications/argocd/payments", "applications/argocd/payments/o/apps/Deployment/pay/payments"]
+    {
+        tab.open(&server.url(path)).await?;
+        tab.until("document.querySelector('.menu > summary') !== null").await?;
+        tab.eval("document.querySelector('.menu > summary').click()").await?;
+        tab.until("document.querySelector('.menu[open] > div button') !== null").await?;
+        let out = "[...document.querySelectorAll('.menu > div > *')].filter((e) => { const box = e.getBoundingClientRect(); \
+                   return box.left < 0 || box.right > innerWidth || box.top < 0 || box.bottom > innerHeight; }).length";
+        let out = tab.number(out).await?;
+        ensure!(out == 0.0, "{path}: {out} entries of the menu are not on the screen");
+        tab.press("Escape").await?;
+        tab.until("document.querySelector('.menu[open]') === null").await?;
+        ensure!(tab.eval("location.pathname").await? == json!(format!("/{path}")), "Escape left the screen");
+    }
+    tab.shape(1280, 800, "light").await
 }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::caller::{PageCaller, PageMode};
 use super::feed::PageFeed;
 use super::routes::Run;
+use super::users::note_users_of_deletions;
 use crate::call::Answer;
 
 /// How long rendering for a plan may take. The plan says if it took longer.
@@ -67,6 +68,7 @@ async fn planned(feed: &Arc<PageFeed>, caller: &PageCaller, asked: &Asked) -> Re
     let sources = if refusal.is_some() { PlanSources::default() } else { sources(caller, asked, &app).await };
     let report = feed.view().report(&asked.app).cloned();
     let mut plan = plan(asked.verb, &app, report.as_ref(), &sources, &asked.request, Timestamp::now());
+    note_users_of_deletions(caller, &app, &mut plan.shown);
     plan.is_possible &= refusal.is_none() && caller.mode == PageMode::On;
     if let Some(why) = refusal {
         plan.shown["hurdle"] = json!(why);

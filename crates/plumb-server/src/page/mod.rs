@@ -4,9 +4,11 @@ mod reply;
 mod feed;
 mod caller;
 mod stream;
+mod users;
+mod settings;
 mod reads;
-mod undo;
 mod acts;
+mod undo;
 mod routes;
 
 pub use caller::PageMode;

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use plumb_api::{Code, Status};
 use plumb_core::app::AppId;
 use plumb_core::object::ObjectKey;
-use plumb_engine::KnownApp;
 use plumb_page::{Row, activity, columns, detail, doctor, failures, home, orphans};
 use serde_json::{Value, json};
 
 use super::caller::{PageCaller, PageMode};
 use super::feed::{PageFeed, cluster_of};
+use super::users::{AppsByInstance, note_users_of_orphans, users_of};
 
 /// Most users of an object that are listed.
 const MOST_USERS: usize = 500;
@@ -53,7 +53,11 @@ pub(super) async fn over_all(feed: &Arc<PageFeed>, caller: PageCaller, what: &st
             }
             "doctor" => doctor(reports()),
             "failures" => failures(rows.into_iter()),
-            "orphans" => orphans(reports()),
+            "orphans" => {
+                let mut orphans = orphans(reports());
+                note_users_of_orphans(&caller, &mut orphans);
+                orphans
+            }
             "activity" => activity(rows.into_iter(), reports()),
             _ => return None,
         })
@@ -86,34 +90,11 @@ pub(super) fn users(caller: &PageCaller, id: &AppId, key: &ObjectKey) -> Result<
     if leader.denies(&app, key).is_some() {
         return Err(Status::not_found("the app has no such object"));
     }
+    let apps = AppsByInstance::of(&leader, caller.shared.state.namespace());
     let away = || Status::unavailable("the cluster of the app is not connected");
-    let referrers = leader.referrers(&app, key).ok_or_else(away)?;
-    let home = caller.shared.state.namespace();
-    let known = leader.apps();
-    let (mut shown, mut n_hidden) = (Vec::new(), 0_usize);
-    for node in referrers {
-        let owner = node.owner.as_deref();
-        let of = owner.and_then(|instance| {
-            let mut heads = known.iter().filter_map(KnownApp::head);
-            heads.find(|head| head.id().instance_name(home) == instance)
-        });
-        // An object that no app tracks is a neighbour, such as a pod, if it is in the same namespace.
-        let sees = match (owner, of) {
-            (_, Some(head)) => caller.may_see(head.project(), &head.id()),
-            (None, None) => node.key.namespace == key.namespace,
-            (Some(_), None) => false,
-        };
-        if !sees {
-            n_hidden += 1;
-            continue;
-        }
-        let of = of.map(|head| json!([head.metadata.namespace, head.metadata.name]));
-        let found = &node.key;
-        shown.push(json!({"group": found.group, "kind": found.kind, "namespace": found.namespace_or_empty(),
-                          "name": found.name, "app": of}));
-    }
-    shown.truncate(MOST_USERS);
-    Ok(json!({"users": shown, "hidden": n_hidden}))
+    let mut users = users_of(caller, &leader, &apps, &app, key).ok_or_else(away)?;
+    users.shown.truncate(MOST_USERS);
+    Ok(json!({"users": users.shown, "hidden": users.n_hidden}))
 }
 
 /// The one app of this name that the caller may see, for addresses without a namespace.

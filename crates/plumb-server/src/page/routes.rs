@@ -17,7 +17,7 @@ use super::acts::{self, Acted};
 use super::caller::{PageCaller, PageMode};
 use super::feed::PageFeed;
 use super::reply::{document, error_answer, events_answer, file, json_answer};
-use super::{reads, stream, undo};
+use super::{reads, settings, stream, undo};
 use crate::body::AnswerBody;
 use crate::call::{Answer, Shared};
 use crate::call_rates::CallRates;
@@ -128,6 +128,7 @@ impl Page {
                 return Ok(events_answer(body));
             }
             ["undo"] => undo::list(&caller).await?,
+            ["settings"] => settings::list(&caller).await?,
             ["apps", namespace, name] => {
                 let id = AppId { namespace: (*namespace).to_owned(), name: (*name).to_owned() };
                 reads::app(feed, &caller, &id).await?
@@ -161,16 +162,21 @@ impl Page {
             .ok_or_else(|| Status::invalid("the request is too large or late"))?;
         let body: Value = serde_json::from_slice(&bytes.to_bytes())
             .map_err(|error| Status::invalid(format!("cannot read the request: {error}")))?;
+        let restores = body.get("verb").and_then(Value::as_str) == Some("restore");
         let (status, value) = match call {
+            "plans" if restores => (StatusCode::OK, undo::show(&caller, &body).await?),
             "plans" => (StatusCode::OK, acts::show(&self.feed, &caller, &body).await?),
-            "acts" if body.get("verb").and_then(Value::as_str) == Some("restore") => {
-                let id = body.get("id").and_then(Value::as_str).unwrap_or_default();
-                (StatusCode::OK, undo::restore(&caller, id).await?)
+            "acts" => {
+                let acted = if restores {
+                    undo::act(&caller, &body).await?
+                } else {
+                    acts::act(&self.feed, &caller, &body, run).await?
+                };
+                match acted {
+                    Acted::Done(value) => (StatusCode::OK, value),
+                    Acted::Moved(plan) => (StatusCode::CONFLICT, json!({"plan": plan})),
+                }
             }
-            "acts" => match acts::act(&self.feed, &caller, &body, run).await? {
-                Acted::Done(value) => (StatusCode::OK, value),
-                Acted::Moved(plan) => (StatusCode::CONFLICT, json!({"plan": plan})),
-            },
             _ => return Err(Status::not_found("the page has no such call")),
         };
         Ok(json_answer(status, headers, &value))

@@ -2,6 +2,7 @@
 
 use plumb_api::{Code, Status};
 use plumb_core::app::AppId;
+use plumb_core::object::ObjectKey;
 use plumb_core::plan::{Tombstone, TombstoneReason};
 use plumb_crd::Application;
 use plumb_engine::tombstones::{self, APP_LABEL, TombstoneNote};
@@ -9,6 +10,7 @@ use plumb_kube::{Fence, Gate, TOMBSTONE_PREFIX, WritePermit};
 use serde_json::{Value, json};
 use tracing::info;
 
+use super::acts::Acted;
 use super::caller::{PageCaller, PageMode};
 use crate::audit::Written;
 use crate::backend::{Known, of_api};
@@ -67,16 +69,20 @@ pub(super) async fn list(caller: &PageCaller) -> Result<Value, Status> {
             "object": {"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name},
             "at": note.deleted_at.as_second(), "why": reason(note.reason),
             "revision": note.revision, "lost": note.lost,
-            "refusal": refusal(caller, &app),
+            "refusal": may_not(caller, &app), "exists": is_known(&app, key),
         }));
     }
     Ok(json!({"deleted": shown}))
 }
 
-fn refusal(caller: &PageCaller, app: &Application) -> Option<String> {
-    if caller.mode != PageMode::On {
-        return Some("this page is read-only; copy the command".to_owned());
-    }
+/// True if the app was compared with the object in the cluster: somebody restored it, or Git has it again.
+fn is_known(app: &Application, key: &ObjectKey) -> bool {
+    let mut resources = app.status.resources.iter().filter(|resource| resource.key() == *key);
+    resources.any(|resource| resource.health.as_ref().is_none_or(|health| health.status != "Missing"))
+}
+
+/// Why the caller may not restore objects of an app; `None` if it is permitted.
+fn may_not(caller: &PageCaller, app: &Application) -> Option<String> {
     let is_permitted = caller.may("sync", app.project(), &app.id());
     (!is_permitted).then(|| "you may not: `applications, sync` is missing in argocd-rbac-cm".to_owned())
 }
@@ -99,24 +105,96 @@ fn check_server(deleted_in: &str, current: &str) -> Result<(), Status> {
     )))
 }
 
-/// Creates a deleted object again.
-pub(super) async fn restore(caller: &PageCaller, id: &str) -> Result<Value, Status> {
+/// The deleted object that a request names, and its app.
+async fn asked(caller: &PageCaller, body: &Value) -> Result<(Deleted, Application), Status> {
+    let id = body.pointer("/options/id").and_then(Value::as_str).unwrap_or_default();
     let missing = || Status::not_found("there is no such deleted object, or you may not see it");
     let deleted = read(caller).await?.into_iter().find(|deleted| deleted.id == id).ok_or_else(missing)?;
     let app = app_of(caller, &deleted.note.app).ok_or_else(missing)?;
-    if let Some(why) = refusal(caller, &app) {
-        return Err(Status::new(Code::PermissionDenied, why));
-    }
-    let tombstone = unpack(caller, &deleted.note).await?;
+    Ok((deleted, app))
+}
+
+/// Whether the object exists, in the cluster of its app as it is now.
+async fn exists(caller: &PageCaller, app: &Application, note: &TombstoneNote) -> Result<bool, Status> {
     let leader = caller.shared.handle.leader();
     let leader = leader.ok_or_else(|| Status::unavailable("this replica does not lead yet; try again"))?;
-    if let Some(why) = leader.denies(&app, &tombstone.key) {
+    if let Some(why) = leader.denies(app, &note.key) {
         return Err(Status::new(Code::PermissionDenied, why));
     }
     let away = || Status::unavailable("the cluster of the app is not connected");
-    let server = leader.server_of_app(&app).ok_or_else(away)?;
+    check_server(&note.server, &leader.server_of_app(app).ok_or_else(away)?)?;
+    let (client, runtime) = leader.cluster_client(app).ok_or_else(away)?;
+    drop(leader);
+    let key = note.key.clone();
+    let found = runtime.spawn(async move { client.get(&key).await.map_err(|error| of_api(&error)) });
+    Ok(found.await.map_err(|_| Status::unavailable("the request was aborted"))??.is_some())
+}
+
+/// What a restore would do, with the token of these facts.
+fn plan_of(deleted: &Deleted, app: &Application, hurdle: Option<String>) -> Value {
+    let (note, key) = (&deleted.note, &deleted.note.key);
+    let mut notes = vec![format!("It was deleted on {}: {}.", note.deleted_at, reason(note.reason))];
+    if let Some(lost) = &note.lost {
+        notes.push(format!("Lost: {lost}."));
+    }
+    if note.reason == TombstoneReason::Pruned {
+        notes.push("A later prune deletes it again unless Git has it.".to_owned());
+    }
+    let token = format!("{}-{}", deleted.id, u8::from(hurdle.is_none()));
+    let step = json!({"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name,
+                      "what": "create", "why": "from the copy that plumb kept", "wave": 0});
+    json!({
+        "verb": "restore", "app": [app.metadata.namespace, app.metadata.name], "steps": [step], "notes": notes,
+        "hurdle": hurdle, "button": format!("Restore {} {}", key.kind, key.name), "undo": "Delete it again on its screen.",
+        "typed": null, "commands": [format!("plumb undo restore {}", deleted.id)], "token": token,
+    })
+}
+
+async fn planned(caller: &PageCaller, deleted: &Deleted, app: &Application) -> Result<Value, Status> {
+    if let Some(why) = may_not(caller, app) {
+        return Ok(plan_of(deleted, app, Some(why)));
+    }
+    let hurdle = match exists(caller, app, &deleted.note).await {
+        Ok(true) => Some("it exists already; a restore does not change it".to_owned()),
+        Ok(false) => None,
+        Err(status) => Some(status.message),
+    };
+    Ok(plan_of(deleted, app, hurdle))
+}
+
+/// What a restore would do. Nothing is written.
+pub(super) async fn show(caller: &PageCaller, body: &Value) -> Result<Value, Status> {
+    let (deleted, app) = asked(caller, body).await?;
+    planned(caller, &deleted, &app).await
+}
+
+/// Creates a deleted object again, as the plan of the token said.
+pub(super) async fn act(caller: &PageCaller, body: &Value) -> Result<Acted, Status> {
+    if caller.mode != PageMode::On {
+        return Err(Status::new(Code::PermissionDenied, "this page is read-only; copy the command"));
+    }
+    let (deleted, app) = asked(caller, body).await?;
+    if let Some(why) = may_not(caller, &app) {
+        return Err(Status::new(Code::PermissionDenied, why));
+    }
+    let plan = planned(caller, &deleted, &app).await?;
+    if !plan["hurdle"].is_null() || body.get("token") != plan.get("token") {
+        return Ok(Acted::Moved(plan));
+    }
+    restore(caller, &deleted, &app).await.map(Acted::Done)
+}
+
+async fn restore(caller: &PageCaller, deleted: &Deleted, app: &Application) -> Result<Value, Status> {
+    let tombstone = unpack(caller, &deleted.note).await?;
+    let leader = caller.shared.handle.leader();
+    let leader = leader.ok_or_else(|| Status::unavailable("this replica does not lead yet; try again"))?;
+    if let Some(why) = leader.denies(app, &tombstone.key) {
+        return Err(Status::new(Code::PermissionDenied, why));
+    }
+    let away = || Status::unavailable("the cluster of the app is not connected");
+    let server = leader.server_of_app(app).ok_or_else(away)?;
     check_server(&tombstone.server, &server)?;
-    let acting = leader.acting_client(&app);
+    let acting = leader.acting_client(app);
     let (client, runtime) = acting.map_err(|why| Status::new(Code::PermissionDenied, why))?;
     drop(leader);
     info!(user = caller.identity.username, object = %tombstone.key, app = %tombstone.app, "restore through the page");

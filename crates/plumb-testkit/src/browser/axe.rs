@@ -1,12 +1,12 @@
 //! axe-core, which checks a page for what people with disabilities cannot use. It is not part of this repository: a test
 //! fetches the published package with npm, once, and compares it with its digest.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use sha2::{Digest as _, Sha256};
+
+use super::package::{digest, pack};
 
 const VERSION: &str = "4.14.0";
 const DIGEST: &str = "20c09fe157a8a34a30e241aaa1fcdade657734f08ab379ecfbeb7d45cc46e878";
@@ -15,38 +15,15 @@ const DIGEST: &str = "20c09fe157a8a34a30e241aaa1fcdade657734f08ab379ecfbeb7d45cc
 pub fn axe_core(folder: &Path) -> Result<String> {
     let kept = folder.join(format!("axe-core-{VERSION}.js"));
     if let Ok(script) = std::fs::read_to_string(&kept)
-        && digest(&script) == DIGEST
+        && digest(script.as_bytes()) == DIGEST
     {
         return Ok(script);
     }
-    let package = fetch(folder)?;
+    let package = pack(folder, "axe-core", VERSION)?;
     let script = unpack(&package)?;
-    ensure!(digest(&script) == DIGEST, "axe-core {VERSION} is not the file that this test knows");
+    ensure!(digest(script.as_bytes()) == DIGEST, "axe-core {VERSION} is not the file that this test knows");
     std::fs::write(&kept, &script).with_context(|| format!("cannot write {}", kept.display()))?;
     Ok(script)
-}
-
-fn digest(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().fold(String::new(), |mut all, byte| {
-        let _ = write!(all, "{byte:02x}");
-        all
-    })
-}
-
-fn fetch(folder: &Path) -> Result<PathBuf> {
-    let run = Command::new("npm")
-        .args(["pack", "--silent", &format!("axe-core@{VERSION}"), "--pack-destination"])
-        .arg(folder)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output();
-    let run = run.context("cannot run npm, which fetches axe-core")?;
-    ensure!(
-        run.status.success(),
-        "npm cannot fetch axe-core {VERSION}: {}",
-        String::from_utf8_lossy(&run.stderr).trim()
-    );
-    Ok(folder.join(format!("axe-core-{VERSION}.tgz")))
 }
 
 fn unpack(package: &Path) -> Result<String> {

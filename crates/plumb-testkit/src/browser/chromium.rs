@@ -26,7 +26,7 @@ const LARGEST_MESSAGE: usize = 512 << 20;
 #[expect(clippy::disallowed_methods, reason = "a test looks for the browser of its machine")]
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let mut places = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
     places.find(|place| place.is_file())
 }
