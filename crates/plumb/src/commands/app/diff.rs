@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use plumb_core::object::{FieldPath, Manifest};
 use plumb_core::text::one_line;
-use plumb_crd::DriftReport;
 use plumb_crd::drift_report::DriftFinding;
+use plumb_crd::{Application, DriftReport};
 use plumb_engine::Judged;
+use plumb_kube::{ClusterClient, Target};
 use serde_json::Value;
 
 use super::diff_data::{self, counts};
@@ -122,25 +123,35 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             judged.values().any(counts) || !denied.is_empty()
         }
     } else {
-        let report =
-            client.get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name).await.map_err(
-                |error| CommandError::api(format!("read the drift report of {}", target.name), error),
-            )?;
-        let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
-        if report.is_none() && application.status.reconciled_at.is_none() {
-            return Err(CommandError::new(format!("{} has not been reconciled yet", target.name))
-                .hint("is `plumb run` running for this namespace? --refresh waits for it"));
-        }
-        said_by_engine(context, &client, &application, report.as_ref()).await?;
-        let findings = report.map(|report| report.findings).unwrap_or_default();
-        if matches!(args.output, Format::Json | Format::Yaml) {
-            context.out.object(args.output, &diff_data::of_report(&target, &findings, args.all))?;
-        } else {
-            show_report(context.out, &findings, args.all);
-        }
-        findings.iter().any(|finding| finding.counts)
+        reported(context, &client, (&target, &application), args).await?
     };
     Ok(if counts && args.exit_code { ExitCode::AppSelection(args.diff_exit_code) } else { ExitCode::Success })
+}
+
+/// Shows what the engine found. Returns whether a difference counts.
+async fn reported(
+    context: &Context,
+    client: &ClusterClient,
+    (target, application): (&Target, &Application),
+    args: &Args,
+) -> Result<bool, CommandError> {
+    let report = client
+        .get_at(&kinds::drift_report(), target.namespace.as_deref(), &target.name)
+        .await
+        .map_err(|error| CommandError::api(format!("read the drift report of {}", target.name), error))?;
+    let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
+    if report.is_none() && application.status.reconciled_at.is_none() {
+        return Err(CommandError::new(format!("{} has not been reconciled yet", target.name))
+            .hint("is `plumb run` running for this namespace? --refresh waits for it"));
+    }
+    said_by_engine(context, client, application, report.as_ref()).await?;
+    let findings = report.map(|report| report.findings).unwrap_or_default();
+    if args.output.is_data() {
+        context.out.object(args.output, &diff_data::of_report(target, &findings, args.all))?;
+    } else {
+        show_report(context.out, &findings, args.all);
+    }
+    Ok(findings.iter().any(|finding| finding.counts))
 }
 
 impl UnsupportedDiffFlags {
