@@ -37,6 +37,8 @@ pub enum ChangeKind {
         previous: Option<i64>,
         /// What it deployed.
         commit: String,
+        /// The author of the commit, with the address; empty if it is not known.
+        author: String,
         /// Other objects that it changed, if it did not change this one.
         others: Vec<String>,
     },
@@ -59,9 +61,11 @@ pub fn began(change: &Change, app: &str, since: Timestamp) -> String {
     let after =
         if after < SignedDuration::from_secs(60) { format!("{}s", after.as_secs()) } else { in_words(after) };
     let what = match &change.kind {
-        ChangeKind::Sync { id, commit, .. } => {
+        ChangeKind::Sync { id, commit, author, .. } => {
             let short: String = commit.chars().take(7).collect();
-            format!("sync {id} of {app}, commit {short}")
+            let name = author.split('<').next().unwrap_or_default().trim();
+            let by = if name.is_empty() { String::new() } else { format!(" by {name}") };
+            format!("sync {id} of {app}, commit {short}{by}")
         }
         ChangeKind::Edit { manager } => format!("an edit by {manager}"),
     };
@@ -159,6 +163,7 @@ mod tests {
                 previous: None,
                 id,
                 commit: "abc1234def".to_owned(),
+                author: String::new(),
                 others: others.iter().map(|other| (*other).to_owned()).collect(),
             },
             fields: fields.iter().map(|field| FieldPath::from_pointer(field)).collect(),
@@ -199,6 +204,18 @@ mod tests {
             Some("began 0s after sync 13 of rollouts, commit abc1234")
         );
         assert_eq!(told("2026-11-16T08:00:00Z"), None);
+    }
+
+    #[test]
+    fn the_author_of_the_commit_is_named() {
+        let mut change = sync(3, "2026-11-16T10:00:00Z", &["/spec/replicas"], &[]);
+        if let ChangeKind::Sync { author, .. } = &mut change.kind {
+            *author = "Ann Example <ann@example.com>".to_owned();
+        }
+        assert_eq!(
+            began(&change, "shop", time("2026-11-16T10:00:09Z")),
+            "began 9s after sync 3 of shop, commit abc1234 by Ann Example, which changed /spec/replicas"
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use plumb_core::tracking::TrackingMethod;
 use plumb_core::writes::{AttemptRecord, WriteHistory};
 use plumb_crd::application::{Operation, SyncOperation};
 use plumb_crd::{Application, DriftReport, to_app, to_operation};
-use plumb_git::{GitOptions, LocalAccess};
+use plumb_git::{CommitDetails, GitOptions, LocalAccess};
 use plumb_kube::{ApiError, ClusterClient, Connection, Fence, Gate, LiveStore, Selection};
 use plumb_render::{
     ClusterFacts, Freshness, LocalFiles, RenderRequest, RenderSettings, Renderer, RendererConfig, Tools,
@@ -349,6 +349,12 @@ impl Inspector {
         let report = self.home.client.get_at(&kind, Some(&app.namespace), &app.name).await.ok().flatten();
         let report = report.and_then(|report| DriftReport::from_json(report.value()).ok());
         report.map(|report| report.exemptions()).unwrap_or_default()
+    }
+
+    /// What a commit of the app's first source says about itself; `None` if it cannot be read.
+    pub async fn commit_details(&self, application: &Application, revision: &str) -> Option<CommitDetails> {
+        let (app, context) = self.context_of(application).ok()?;
+        self.sources.commit_details(&context, app.sources.first()?, revision).await.ok()
     }
 
     /// Why the project does not permit objects of the app, in words. These objects are not judged.

@@ -117,7 +117,7 @@ async fn without_an_engine_the_doctor_judges_by_itself_and_only_reads() -> Resul
     let root = stage.repo.path().display().to_string();
     let flags = ["unmask", "--repo", &root, "--cache-dir", &cache_dir];
     let shown = stage.plumb_with(&kubeconfig, &flags)?;
-    ensure!(shown.contains("after sync 0 of kiosk, commit "), "{shown}");
+    ensure!(shown.contains("after sync 0 of kiosk, commit ") && shown.contains(" by test"), "{shown}");
     Ok(())
 }
 

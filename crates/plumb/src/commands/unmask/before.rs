@@ -53,10 +53,11 @@ impl<'run> History<'run> {
             changes.extend(edits(&live));
         }
         let Some(mut last) = last_before(&changes, since).cloned() else { return Ok(None) };
-        if let ChangeKind::Sync { id, others, .. } = &mut last.kind {
+        if let ChangeKind::Sync { id, commit, author, others, .. } = &mut last.kind {
             let (fields, beside) = self.changed(&application, *id, &illness.key).await.unwrap_or_default();
             last.fields = fields;
             *others = beside;
+            *author = self.author(&application, commit).await.unwrap_or_default();
         }
         Ok(Some(last))
     }
@@ -69,6 +70,22 @@ impl<'run> History<'run> {
         let read = app::read(self.context, client, &target).await.ok();
         self.applications.insert(id.clone(), read.clone());
         read
+    }
+
+    async fn inspector(&mut self) -> Option<&Inspector> {
+        if matches!(self.inspector, Opened::NotYet) {
+            let opened = self.render.open(self.context).await;
+            self.inspector = opened.map_or(Opened::Failed, |inspector| Opened::Open(Box::new(inspector)));
+        }
+        match &self.inspector {
+            Opened::Open(inspector) => Some(inspector),
+            Opened::NotYet | Opened::Failed => None,
+        }
+    }
+
+    /// The author of a commit.
+    async fn author(&mut self, application: &Application, commit: &str) -> Option<String> {
+        Some(self.inspector().await?.commit_details(application, commit).await?.author)
     }
 
     /// What a sync changed: the fields of this object, and the other objects.
@@ -85,11 +102,7 @@ impl<'run> History<'run> {
         if revisions(previous) == revisions(this) {
             return None;
         }
-        if matches!(self.inspector, Opened::NotYet) {
-            let opened = self.render.open(self.context).await;
-            self.inspector = opened.map_or(Opened::Failed, |inspector| Opened::Open(Box::new(inspector)));
-        }
-        let Opened::Open(inspector) = &self.inspector else { return None };
+        let inspector = self.inspector().await?;
         let before = rendered(inspector, application, previous).await?;
         let after = rendered(inspector, application, this).await?;
         let objects = |app: &RenderedApp| -> BTreeMap<ObjectKey, serde_json::Value> {
@@ -112,7 +125,7 @@ fn sync(entry: &RevisionHistory, previous: Option<i64>) -> Change {
     Change {
         // An object may fail before the sync has ended.
         at: entry.deploy_started_at.unwrap_or(entry.deployed_at),
-        kind: ChangeKind::Sync { id: entry.id, previous, commit, others: Vec::new() },
+        kind: ChangeKind::Sync { id: entry.id, previous, commit, author: String::new(), others: Vec::new() },
         fields: Vec::new(),
     }
 }

@@ -55,8 +55,8 @@ pub(super) fn data(unmasked: &[Unmasked]) -> Value {
             let fields: Vec<String> = change.fields.iter().map(ToString::to_string).collect();
             let at = change.at.to_string();
             match &change.kind {
-                ChangeKind::Sync { id, commit, others, .. } => {
-                    json!({"kind": "sync", "id": id, "commit": commit, "at": at, "fields": fields, "otherObjects": others})
+                ChangeKind::Sync { id, commit, author, others, .. } => {
+                    json!({"kind": "sync", "id": id, "commit": commit, "author": author, "at": at, "fields": fields, "otherObjects": others})
                 }
                 ChangeKind::Edit { manager } => {
                     json!({"kind": "edit", "manager": manager, "at": at, "fields": fields})
