@@ -1,5 +1,5 @@
 //! Properties of every input. The classes are tested with recordings of a real cluster, in
-//! `tests/replay.rs`.
+//! `tests/replay`.
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads better at the call")]
 

@@ -7,6 +7,8 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a recording that cannot be read fails the test")]
 #![expect(clippy::print_stdout, reason = "what a failed case looks like is shown")]
 
+mod argo_cd;
+
 use std::path::{Path, PathBuf};
 
 use plumb_core::app::CompareOptions;
