@@ -44,4 +44,4 @@ pub use stored::as_stored;
 pub use tokens::{TokenHint, is_secret_reference, looks_like, looks_random, token_hints};
 pub use unknown::{SecretFacts, UnknownSecret, unknown_secrets};
 pub use uses::secrets_used;
-pub use writers::{HandEdit, Writer, controller_of, edited_by_hand, removed_by_hand};
+pub use writers::{HandEdit, Writer, controller_of, edited_by_hand, may_be_edited_by_hand, removed_by_hand};

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::commands::{seal_file, seal_live, seal_values};
 use super::expiry::Expiry;
 use super::external::{ExternalProblem, external_secret_for};
+use super::plain_in_git::shown_keys;
 use super::tokens::TokenHint;
 use super::unknown::UnknownSecret;
 use super::writers::HandEdit;
@@ -71,6 +72,21 @@ pub struct EditedSecret {
     pub owner: (String, String),
     /// Who, when, which keys.
     pub edit: HandEdit,
+}
+
+impl EditedSecret {
+    /// What a condition says.
+    pub fn message(&self) -> String {
+        let (kind, name) = &self.owner;
+        let at = self.edit.writer.at.map(|at| format!(" at {at}")).unwrap_or_default();
+        format!(
+            "{} was edited by {}{at} ({}), and {kind} {name} makes it: change it there; deleting the Secret makes the \
+             controller write it again",
+            self.key,
+            self.edit.writer,
+            shown_keys(&self.edit.keys)
+        )
+    }
 }
 
 /// A certificate that ends soon, or has ended.
@@ -383,6 +399,8 @@ mod tests {
             NOT LOOKED AT
               Secrets of namespace cart: forbidden"]].assert_eq(&report().text());
         assert!(report().is_bad());
+        expect!["Secret shop/db was edited by kubectl-edit at 2026-02-03T04:05:06Z (password), and SealedSecret db makes it: change it there; deleting the Secret makes the controller write it again"]
+            .assert_eq(&report().edited[0].message());
         let nothing = SecretsReport { n_apps: 2, ..SecretsReport::default() };
         assert_eq!(nothing.text(), "nothing to do about the Secrets of 2 apps");
         assert!(!nothing.is_bad());

@@ -46,7 +46,7 @@ const UNKNOWN: &str = "an unknown writer";
 
 /// The first writer of an object.
 pub(super) fn first_writer(object: &Manifest) -> Option<Writer> {
-    entries(object).min_by_key(|entry| time(entry)).and_then(|entry| writer(object, entry))
+    entries(object.value()).min_by_key(|entry| time(entry)).and_then(|entry| writer(object, entry))
 }
 
 /// What somebody edited by hand in a Secret that a controller makes from `maker`: the values that another manager owns
@@ -61,33 +61,49 @@ pub fn edited_by_hand(secret: &Manifest, maker: Option<&Manifest>) -> Vec<HandEd
     let Some(maker) = maker else { return Vec::new() };
     let own = (merges(maker) || is_patched(secret)).then(|| own_keys(maker));
     let is_its = |key: &String| own.as_ref().is_none_or(|own| own.contains(key.as_str()));
-    let controllers = controllers(secret);
+    let controllers = controllers(secret.value());
     // Where the maker does not become the owner, its name is the only sign.
     let is_made = controller_of(secret).is_some()
         || expected_secret(maker).is_some_and(|expected| Some(&expected.secret) == secret.key().as_ref());
     if controllers.is_empty() || !is_made {
         return Vec::new();
     }
-    let is_controllers = |entry: &&Value| manager(entry).is_some_and(|name| controllers.contains(&name));
-    let last_made = entries(secret).filter(is_controllers).filter_map(time).max();
-    let is_later = |at: Timestamp| last_made.is_none_or(|made| at >= made);
-    entries(secret)
-        .filter(|entry| manager(entry).is_some() && !is_controllers(entry))
-        .filter(|entry| time(entry).is_none_or(is_later))
-        .filter_map(|entry| {
-            let data =
-                entry.pointer("/fieldsV1/f:data").or_else(|| entry.pointer("/fieldsV1/f:stringData"))?;
-            let keys = data.as_object().into_iter().flatten();
-            let keys = keys.filter_map(|(key, _)| key.strip_prefix("f:").map(str::to_owned));
-            let keys = keys.filter(is_its).collect();
+    later_writes(secret.value(), &controllers)
+        .filter_map(|(entry, keys)| {
+            let keys = keys.map(str::to_owned).filter(is_its).collect();
             Some(HandEdit { writer: writer(secret, entry)?, keys, is_removal: false })
         })
         .filter(|edit| !edit.keys.is_empty())
         .collect()
 }
 
+/// May a Secret be one that a controller makes and another manager wrote to? It needs no maker, so it can be asked of
+/// every Secret that a watch shows.
+pub fn may_be_edited_by_hand(secret: &Value) -> bool {
+    let controllers = controllers(secret);
+    !controllers.is_empty() && later_writes(secret, &controllers).any(|(_, mut keys)| keys.next().is_some())
+}
+
+/// What other managers wrote after the last write of the controllers: the entries, and the keys of the values.
+fn later_writes<'secret>(
+    secret: &'secret Value,
+    controllers: &[&str],
+) -> impl Iterator<Item = (&'secret Value, impl Iterator<Item = &'secret str>)> {
+    let is_controllers = |entry: &&Value| manager(entry).is_some_and(|name| controllers.contains(&name));
+    let last_made = entries(secret).filter(is_controllers).filter_map(time).max();
+    entries(secret)
+        .filter(move |entry| manager(entry).is_some() && !is_controllers(entry))
+        .filter(move |entry| time(entry).is_none_or(|at| last_made.is_none_or(|made| at >= made)))
+        .filter_map(|entry| {
+            let data =
+                entry.pointer("/fieldsV1/f:data").or_else(|| entry.pointer("/fieldsV1/f:stringData"))?;
+            let keys = data.as_object().into_iter().flatten();
+            Some((entry, keys.filter_map(|(key, _)| key.strip_prefix("f:"))))
+        })
+}
+
 /// The managers that set the owner reference or another sign of the controller, and those with the name of one.
-fn controllers(secret: &Manifest) -> Vec<&str> {
+fn controllers(secret: &Value) -> Vec<&str> {
     const SIGNS: [&str; 2] = [
         "/fieldsV1/f:metadata/f:ownerReferences",
         "/fieldsV1/f:metadata/f:annotations/f:cert-manager.io~1certificate-name",
@@ -136,7 +152,7 @@ pub fn removed_by_hand(secret: &Manifest, sealed: &Manifest) -> Option<HandEdit>
     let keys = value.pointer("/spec/encryptedData").and_then(Value::as_object).into_iter().flatten();
     let keys: Vec<String> = keys.map(|(key, _)| key.clone()).filter(|key| !has(key)).collect();
     // The witness noted the last write of all. It is that one, unless something else was written later.
-    let note = Note::on(secret).filter(|note| !controllers(secret).contains(&note.writer.as_str()));
+    let note = Note::on(secret).filter(|note| !controllers(secret.value()).contains(&note.writer.as_str()));
     let writer = Writer {
         manager: note.as_ref().map_or_else(|| UNKNOWN.to_owned(), |note| note.writer.clone()),
         user: note.as_ref().and_then(|note| note.user.clone()),
@@ -152,8 +168,8 @@ pub fn controller_of(secret: &Manifest) -> Option<(&str, &str)> {
     Some((owner.get("kind")?.as_str()?, owner.get("name")?.as_str()?))
 }
 
-fn entries(object: &Manifest) -> impl Iterator<Item = &Value> {
-    object.value().pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten()
+fn entries(object: &Value) -> impl Iterator<Item = &Value> {
+    object.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn manager(entry: &Value) -> Option<&str> {
@@ -195,6 +211,7 @@ mod tests {
         let clean = json!([entry("controller", "2026-01-01T00:00:00Z", &made)]);
         let maker = sealed("db");
         assert_eq!(edited_by_hand(&secret(&clean, &owners), Some(&maker)), []);
+        assert!(!may_be_edited_by_hand(secret(&clean, &owners).value()));
 
         let edit = json!({"f:data": {"f:password": {}, "f:extra": {}}});
         let label = json!({"f:metadata": {"f:labels": {"f:a": {}}}});
@@ -206,12 +223,14 @@ mod tests {
         let found = edited_by_hand(&secret(&edited, &owners), Some(&maker));
         let [only] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(only.keys, ["extra", "password"]);
+        assert!(may_be_edited_by_hand(secret(&edited, &owners).value()));
         assert_eq!(only.writer.to_string(), "kubectl-edit");
         assert_eq!(only.writer.at, "2026-02-03T04:05:06Z".parse().ok());
         // Nobody makes it any more, or nobody ever did.
         assert_eq!(edited_by_hand(&secret(&edited, &owners), None), []);
         assert_eq!(edited_by_hand(&secret(&edited, &json!([])), Some(&sealed("other"))), []);
         let unsigned = json!([entry("a", "2026-01-01T00:00:00Z", &edit)]);
+        assert!(!may_be_edited_by_hand(secret(&unsigned, &owners).value()));
         assert_eq!(edited_by_hand(&secret(&unsigned, &owners), Some(&maker)), []);
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use super::status::Condition;
 
 /// The types of conditions that plumb writes. The names are Argo CD's, except
-/// [`ConditionType::StuckWarning`] and [`ConditionType::PlainSecretWarning`].
+/// [`ConditionType::StuckWarning`], [`ConditionType::PlainSecretWarning`] and [`ConditionType::DerivedSecretWarning`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ConditionType {
     /// The deletion of the app cannot continue.
@@ -30,11 +30,13 @@ pub enum ConditionType {
     StuckWarning,
     /// The sources have a Secret in plain text.
     PlainSecretWarning,
+    /// A Secret that a controller makes from an object of the app was edited by hand.
+    DerivedSecretWarning,
 }
 
 impl ConditionType {
     /// All types.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DeletionError,
         Self::InvalidSpecError,
         Self::ComparisonError,
@@ -46,6 +48,7 @@ impl ConditionType {
         Self::OrphanedResourceWarning,
         Self::StuckWarning,
         Self::PlainSecretWarning,
+        Self::DerivedSecretWarning,
     ];
 
     /// The name in the wire format.
@@ -62,6 +65,7 @@ impl ConditionType {
             Self::OrphanedResourceWarning => "OrphanedResourceWarning",
             Self::StuckWarning => "StuckWarning",
             Self::PlainSecretWarning => "PlainSecretWarning",
+            Self::DerivedSecretWarning => "DerivedSecretWarning",
         }
     }
 
@@ -83,7 +87,8 @@ impl ConditionType {
             | Self::ExcludedResourceWarning
             | Self::OrphanedResourceWarning
             | Self::StuckWarning
-            | Self::PlainSecretWarning => false,
+            | Self::PlainSecretWarning
+            | Self::DerivedSecretWarning => false,
         }
     }
 }

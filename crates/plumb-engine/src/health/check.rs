@@ -10,12 +10,14 @@ use plumb_core::health::{
     assess_with, chain, essence, explained, is_bad_wait, looping_since,
 };
 use plumb_core::object::{Manifest, ObjectKey};
+use plumb_core::secrets::EditedSecret;
 use plumb_crd::UnhealthyObject;
 use plumb_crd::wire::whole_seconds;
 use plumb_kube::ClusterClient;
 
 use super::children::Family;
 use super::dependencies::{Dependencies, PermitsNamespace};
+use super::derived::edited;
 use super::events_and_logs::{Diagnostics, Readers};
 use super::history::{HealthState, Told};
 use super::lua::ask;
@@ -46,6 +48,8 @@ pub(crate) struct HealthResults {
     pub(crate) healths: BTreeMap<ObjectKey, Health>,
     /// Those that are not well, and worth a line in the report.
     pub(crate) unhealthy: Vec<Unhealthy>,
+    /// Secrets that controllers make from the objects, and that another writer edited.
+    pub(crate) edited: Vec<EditedSecret>,
     /// When time alone may change something.
     pub(crate) look_again: Option<Timestamp>,
 }
@@ -122,6 +126,8 @@ impl HealthCheck<'_> {
             checked.again_at(until);
             self.examine(key, object, health, state, &mut checked);
         }
+        // client: who wrote Secrets that may be edited
+        checked.edited = edited(self.cluster, self.permits_namespace, live, &mut state.derived).await;
         state.last_look = self.cluster.store.is_complete().then_some(self.now);
         checked
     }

@@ -8,6 +8,7 @@ use plumb_core::health::{HealthHistory, HealthRecord, HealthStatus, KnownFrom};
 use plumb_core::object::ObjectKey;
 use plumb_crd::UnhealthyObject;
 
+use super::derived::Look;
 use super::lua::Answers;
 
 /// The health of one app's objects, kept between runs.
@@ -25,6 +26,8 @@ pub(crate) struct HealthState {
     missing: Mutex<HashMap<ObjectKey, Timestamp>>,
     /// The next scheduled check. It is needed where the health changes with time alone.
     pub(crate) look_again: Option<Timestamp>,
+    /// Secrets that may be edited by hand, as they were read last.
+    pub(super) derived: HashMap<ObjectKey, Look>,
     /// True once the report of an earlier process was read.
     restored: bool,
 }
@@ -92,6 +95,7 @@ impl HealthState {
     pub(crate) fn shrink(&mut self) {
         self.records.shrink_to_fit();
         self.told.shrink_to_fit();
+        self.derived.shrink_to_fit();
         self.missing.lock().shrink_to_fit();
     }
 

@@ -19,6 +19,9 @@ const MOST_LEFT: usize = 5;
 /// At most this many stuck objects have a condition of their own. The report names all.
 const MOST_STUCK: usize = 3;
 
+/// At most this many edits of Secrets have a condition of their own. `plumb doctor --secrets` names all.
+const MOST_EDITED: usize = 3;
+
 /// Adds the conditions that follow from a comparison.
 pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared: &Compared) {
     let context = inputs.context;
@@ -33,6 +36,9 @@ pub(crate) fn add_warnings(run: &mut AppRun<'_>, inputs: AppInputs<'_>, compared
     }
     add_left_to_others(conditions, compared);
     add_plain_secrets(conditions, context.project.plain_secrets(), compared);
+    for edited in compared.health.edited.iter().take(MOST_EDITED) {
+        conditions.add(ConditionType::DerivedSecretWarning, edited.message());
+    }
     for stuck in compared.health.unhealthy.iter().filter(|object| object.is_stuck).take(MOST_STUCK) {
         conditions.add(ConditionType::StuckWarning, format!("{} is {}", stuck.key, stuck.message));
     }

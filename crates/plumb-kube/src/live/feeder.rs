@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plumb_core::object::GroupKind;
+use plumb_core::secrets::may_be_edited_by_hand;
 use tokio::time::Instant;
 
 use super::core::Core;
@@ -240,6 +241,7 @@ pub(super) fn ingest<T>(
     let has_parents = head.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
     let mark = (core.options.owner_of)(&head.marks());
     let is_pod = kind.group.is_empty() && kind.kind == "Pod";
+    let is_secret = kind.group.is_empty() && kind.kind == "Secret";
     let parsed = refs::read(kind, raw);
     let references = parsed.as_ref().map(|object| refs::references(kind, object)).unwrap_or_default();
     let images = match &parsed {
@@ -274,6 +276,7 @@ pub(super) fn ingest<T>(
         version: number(&head.metadata.resource_version),
         created: head.metadata.creation_timestamp.as_ref().map_or(0, |text| seconds(&text.0)),
         terminating: head.metadata.deletion_timestamp.is_some(),
+        may_be_edited: is_secret && parsed.as_ref().is_some_and(may_be_edited_by_hand),
         mark: mark.map(|mark| state.intern(&mark)),
         parents: parents.iter().map(|owner| Uid::new(&owner.uid)).collect(),
         refs: references.iter().map(|key| state.address(key)).collect(),

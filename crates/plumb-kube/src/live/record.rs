@@ -95,6 +95,8 @@ pub(super) struct Record {
     /// Seconds since 1970.
     pub(super) created: i64,
     pub(super) terminating: bool,
+    /// True for a Secret that a controller makes and another manager may have written to.
+    pub(super) may_be_edited: bool,
     /// The app that its tracking mark names.
     pub(super) mark: Option<Arc<str>>,
     pub(super) parents: Box<[Uid]>,
@@ -121,6 +123,8 @@ pub struct Node {
     pub created: i64,
     /// True if it has a deletion timestamp.
     pub terminating: bool,
+    /// True for a Secret that a controller makes and another manager may have written to.
+    pub may_be_edited: bool,
     /// The app that tracks it, by instance name; only objects without owner are tracked.
     pub owner: Option<Arc<str>>,
     /// The images of its containers, if it is a Pod.

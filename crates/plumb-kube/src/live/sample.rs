@@ -283,6 +283,7 @@ mod tests {
                 version: *version,
                 created: 0,
                 terminating: false,
+                may_be_edited: false,
                 mark,
                 parents: Box::default(),
                 refs: Box::default(),

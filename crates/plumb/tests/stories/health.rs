@@ -1,6 +1,8 @@
 //! Health: a crash loop cannot hide, what takes too long is called stuck, users' scripts count, promises are checked.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use plumb_testkit::objects::{self, Trouble, annotated, troubled};
 use plumb_testkit::proxy::{Fault, Requests, Times};
 use serde_json::{Value, json};
@@ -168,10 +170,11 @@ async fn a_promised_secret_that_is_not_there_is_told() -> Result<()> {
     secret["metadata"]["ownerReferences"] = json!([{
         "apiVersion": sealed["apiVersion"], "kind": "SealedSecret", "name": "db", "uid": live["metadata"]["uid"],
     }]);
-    stage.place.apply(&secret).await?;
+    stage.place.apply_as("controller", &secret).await?;
     let is_well = |live: &Value| live["status"]["health"]["status"] == "Healthy";
     let told = stage.place.wait(&app, "is Healthy", is_well).await?;
     assert!(!told.to_string().contains("canary"));
+    edited_by_hand(&stage, &app, &secret).await?;
 
     // The controller also writes into a Secret of nobody that asks for it, and into no Secret of somebody else.
     let keeper = objects::config_map("keeper", &[]);
@@ -186,6 +189,27 @@ async fn a_promised_secret_that_is_not_there_is_told() -> Result<()> {
         message.contains("belongs to") || message.contains("did not create it")
     };
     stage.place.wait(&app, "sees that it is not theirs", is_theirs).await?;
+    Ok(())
+}
+
+/// Git has no line of the Secret: a condition says who edited it, until the controller writes it again.
+async fn edited_by_hand(stage: &Stage, app: &Value, secret: &Value) -> Result<()> {
+    let conditions = |live: &Value| {
+        let all = live["status"]["conditions"].as_array().into_iter().flatten();
+        let edits = all.filter(|one| one["type"] == "DerivedSecretWarning");
+        edits.map(|one| one["message"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let password = |value: &str| json!({"data": {"password": STANDARD.encode(value)}});
+    stage.place.patch_as("kubectl-edit", secret, &password("wryneck")).await?;
+    let live = stage.place.wait(app, "tells the edit", |live| !conditions(live).is_empty()).await?;
+    let told = conditions(&live).concat();
+    for words in ["/db was edited by kubectl-edit at ", "(password)", "SealedSecret db makes it"] {
+        ensure!(told.contains(words), "no {words:?} in {told}");
+    }
+    let said = live.to_string() + &stage.log()?;
+    ensure!(!said.contains("wryneck") && !said.contains(&STANDARD.encode("wryneck")), "the value is told");
+    stage.place.patch_as("controller", secret, &password("canary")).await?;
+    stage.place.wait(app, "tells no edit", |live| conditions(live).is_empty()).await?;
     Ok(())
 }
 

@@ -62,6 +62,11 @@ async fn a_plain_secret_is_a_warning_or_refused() -> Result<()> {
     stage.place.wait(&report, "names the Secret", names_it).await?;
     let shown = stage.plumb(&["doctor", "--app", "plain-strict"])?;
     ensure!(shown.contains("SECRETS WITH THEIR VALUES IN GIT (1)") && !shown.contains(VALUE), "{shown}");
+    let shown = stage.plumb(&["doctor", "--secrets"])?;
+    let place = stage.place.name();
+    let command =
+        format!("kubectl -n {place} get secret db -o yaml | plumb seal -n {place} > db.sealed.yaml");
+    ensure!(shown.contains(&command) && !shown.contains(VALUE), "{shown}");
     Ok(())
 }
 
@@ -123,6 +128,7 @@ async fn a_secret_that_git_does_not_know_is_named_with_its_users() -> Result<()>
         ),
         "container ".to_owned(),
         "env.API_TOKEN looks like a random text under the name of a secret".to_owned(),
+        format!("plumb seal -n {place} --name web --from-file API_TOKEN=- > web.sealed.yaml"),
     ] {
         ensure!(said.contains(&words), "no {words:?} in:\n{said}");
     }

@@ -177,12 +177,22 @@ async fn rotated(
     first: &str,
     file: &Path,
 ) -> Result<()> {
+    let folder = file.parent().context("a folder")?;
+    let others = [templated(stage)?, of_raw_text(stage, &folder.join("more"))?];
+    let path_of = |sealed: &Value| -> Result<PathBuf> {
+        let name = sealed["metadata"]["name"].as_str().context("a name")?;
+        Ok(folder.join(format!("{name}.yaml")))
+    };
+    for other in &others {
+        std::fs::write(path_of(other)?, file_of(other))?;
+        opened_as_password(stage, other).await?;
+    }
     controller.new_key()?;
     certificate(stage, first).await?;
     let before = std::fs::read_to_string(file)?;
-    let folder = file.parent().and_then(Path::to_str).context("a folder")?;
-    seal(stage, &["--validate", folder], "")?;
-    seal(stage, &["--re-encrypt", folder], "")?;
+    let path = folder.to_str().context("a path")?;
+    seal(stage, &["--validate", path], "")?;
+    seal(stage, &["--re-encrypt", path], "")?;
     let after = std::fs::read_to_string(file)?;
     ensure!(after.starts_with("# Keep me.\n") && before != after, "{after}");
     let texts = |text: &str| -> Result<Value> { Ok(read(text)?["spec"]["encryptedData"].clone()) };
@@ -190,9 +200,51 @@ async fn rotated(
     for key in ["password", "more"] {
         ensure!(new[key].is_string() && old[key] != new[key], "{key} is what it was");
     }
-    seal(stage, &["--validate", folder], "")?;
+    seal(stage, &["--validate", path], "")?;
     stage.place.apply(&read(&after)?).await?;
     opened(stage, &read(&after)?).await?;
+    for other in &others {
+        let sealed = read(&std::fs::read_to_string(path_of(other)?)?)?;
+        ensure!(sealed["spec"]["encryptedData"] != other["spec"]["encryptedData"], "{sealed}");
+        ensure!(sealed["spec"]["template"] == other["spec"]["template"], "{sealed}");
+        opened_as_password(stage, &sealed).await?;
+    }
+    Ok(())
+}
+
+/// A template under the name of its own value.
+fn templated(stage: &Stage) -> Result<Value> {
+    let mut sealed = read(&seal(stage, &[], &secret("templated"))?)?;
+    sealed["spec"]["template"]["data"] = json!({"password": "pw={{ .password }}"});
+    Ok(sealed)
+}
+
+/// What users write around the output of `--raw`: the scope is named outside of the template only.
+fn of_raw_text(stage: &Stage, value: &Path) -> Result<Value> {
+    let value = value.to_str().context("a path")?;
+    let text = seal(stage, &["--raw", "--scope", "cluster-wide", "--from-file", value], "")?;
+    Ok(json!({
+        "apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret",
+        "metadata": {
+            "name": "of-raw-text", "namespace": stage.place.name(),
+            "annotations": {"sealedsecrets.bitnami.com/cluster-wide": "true"},
+        },
+        "spec": {"encryptedData": {"password": text.trim()}},
+    }))
+}
+
+/// Applies a `SealedSecret` as a new one, and waits for what its template makes of the value.
+async fn opened_as_password(stage: &Stage, sealed: &Value) -> Result<()> {
+    let name = sealed["metadata"]["name"].as_str().context("a name")?;
+    let secret = objects::secret(name, &[]);
+    if stage.place.get(&secret).await?.is_some() {
+        stage.place.delete(&secret).await?;
+    }
+    stage.place.apply(sealed).await?;
+    let template = sealed["spec"]["template"]["data"]["password"].is_string();
+    let expected = if template { format!("pw={VALUE}") } else { VALUE.to_owned() };
+    let has_value = |live: &Value| live["data"]["password"] == STANDARD.encode(&expected);
+    stage.place.wait(&secret, "is what was sealed", has_value).await?;
     Ok(())
 }
 

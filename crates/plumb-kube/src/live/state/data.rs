@@ -75,6 +75,7 @@ pub(in crate::live) struct Seen {
     pub(in crate::live) version: u64,
     pub(in crate::live) created: i64,
     pub(in crate::live) terminating: bool,
+    pub(in crate::live) may_be_edited: bool,
     pub(in crate::live) mark: Option<Arc<str>>,
     pub(in crate::live) parents: Box<[Uid]>,
     pub(in crate::live) refs: Box<[Address]>,

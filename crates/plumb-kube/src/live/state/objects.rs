@@ -44,6 +44,7 @@ impl State {
         record.version = seen.version;
         record.created = seen.created;
         record.terminating = seen.terminating;
+        record.may_be_edited = seen.may_be_edited;
         record.mark = seen.mark;
         record.parents = seen.parents;
         record.refs = seen.refs;
@@ -89,6 +90,7 @@ impl State {
             round,
             created: seen.created,
             terminating: seen.terminating,
+            may_be_edited: seen.may_be_edited,
             mark: seen.mark,
             parents: seen.parents,
             refs: seen.refs,

@@ -188,6 +188,7 @@ impl State {
             parents: self.parents(record),
             created: record.created,
             terminating: record.terminating,
+            may_be_edited: record.may_be_edited,
             owner: self.owner(record),
             images: record.images.to_vec(),
         })
