@@ -34,7 +34,8 @@ pub(crate) struct Args {
     /// Give tests that share the cluster no second run alone if they fail beside the others.
     #[arg(long)]
     no_second_run: bool,
-    /// Also run the stories with these programs, which take minutes to build the first time: `argocd`, `oidc`.
+    /// Also run the stories with these programs, which take minutes to build the first time: `argocd`, `oidc`,
+    /// `external-secrets`.
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "no_cluster")]
     with: Vec<With>,
     /// Run nothing but the stories of --with.
@@ -49,15 +50,18 @@ enum With {
     Argocd,
     /// An `OpenID` provider.
     Oidc,
+    /// The operator of External Secrets.
+    ExternalSecrets,
 }
 
 impl With {
-    const ALL: [Self; 2] = [Self::Argocd, Self::Oidc];
+    const ALL: [Self; 3] = [Self::Argocd, Self::Oidc, Self::ExternalSecrets];
 
     fn name(self) -> &'static str {
         match self {
             Self::Argocd => "argocd",
             Self::Oidc => "oidc",
+            Self::ExternalSecrets => "external-secrets",
         }
     }
 
@@ -65,6 +69,7 @@ impl With {
         match self {
             Self::Argocd => ClientProgram::Argocd,
             Self::Oidc => ClientProgram::OidcProvider,
+            Self::ExternalSecrets => ClientProgram::ExternalSecrets,
         }
     }
 
@@ -73,6 +78,7 @@ impl With {
         match self {
             Self::Argocd => "server_argocd",
             Self::Oidc => "server_sso",
+            Self::ExternalSecrets => "external::",
         }
     }
 }

@@ -18,6 +18,8 @@ use super::{Layout, programs::Recipe};
 
 /// How often a wait says that it goes on.
 const REPORT_EVERY: Duration = Duration::from_secs(3);
+/// Builds a program for which `go build` is not enough: `build.sh PROGRAM`.
+const SCRIPT: &str = "build.sh";
 /// How much of Go's output an error shows.
 const LINES_OF_ERROR: usize = 30;
 
@@ -66,11 +68,21 @@ fn lock(path: &Path, name: &str, progress: &mut dyn FnMut(&str)) -> Result<File>
 fn go_build(recipe: &Recipe, output: &Path, progress: &mut dyn FnMut(&str)) -> Result<()> {
     progress(&format!("building {} (once; kept in the cache)", recipe.name));
     let start = Instant::now();
-    let mut child = Command::new("go")
-        .args(["build", "-v", "-buildvcs=false", "-ldflags"])
-        .arg(format!("-s -w {}", recipe.linker_flags))
-        .arg("-o")
-        .args([output, Path::new(recipe.package)])
+    let script = recipe.directory.join(SCRIPT);
+    let mut command = if script.exists() {
+        let mut command = Command::new(script);
+        command.arg(output);
+        command
+    } else {
+        let mut command = Command::new("go");
+        command
+            .args(["build", "-v", "-buildvcs=false", "-ldflags"])
+            .arg(format!("-s -w {}", recipe.linker_flags))
+            .arg("-o")
+            .args([output, Path::new(recipe.package)]);
+        command
+    };
+    let mut child = command
         .current_dir(&recipe.directory)
         // Whatever workspace file lies above this repository is not meant for it.
         .env("GOWORK", "off")
@@ -142,6 +154,7 @@ fn hash(recipe: &Recipe, go_version: &str) -> Result<String> {
     if recipe.own_code {
         collect_sources(&recipe.directory, &mut files)?;
     }
+    files.extend(Some(recipe.directory.join(SCRIPT)).filter(|script| script.exists()));
     files.sort();
     files.dedup();
     let mut hash = Sha256::new();

@@ -107,6 +107,8 @@ pub enum ClientProgram {
     Argocd,
     /// A certified `OpenID` provider.
     OidcProvider,
+    /// The operator of External Secrets, with its provider for tests.
+    ExternalSecrets,
 }
 
 impl ClientProgram {
@@ -115,6 +117,7 @@ impl ClientProgram {
         match self {
             Self::Argocd => "PLUMB_ARGOCD",
             Self::OidcProvider => "PLUMB_OIDC_PROVIDER",
+            Self::ExternalSecrets => "PLUMB_EXTERNAL_SECRETS",
         }
     }
 
@@ -123,8 +126,12 @@ impl ClientProgram {
         let (name, package, own_code) = match self {
             Self::Argocd => ("argocd", "github.com/argoproj/argo-cd/v3/cmd", false),
             Self::OidcProvider => ("oidc-provider", ".", true),
+            Self::ExternalSecrets => ("external-secrets", ".", true),
         };
-        let directory = Layout::tool(name);
+        let directory = match self {
+            Self::Argocd | Self::OidcProvider => Layout::tool(name),
+            Self::ExternalSecrets => Layout::tool(name).join("operator"),
+        };
         let go = requirements::check(&directory)?;
         let recipe = Recipe { name, directory, package, linker_flags: String::new(), own_code };
         compile::ensure(layout, &go, &recipe, progress)

@@ -176,7 +176,7 @@ impl Drop for Operator {
 }
 
 #[tokio::test]
-#[ignore = "needs the operator, which takes minutes to build: set PLUMB_EXTERNAL_SECRETS"]
+#[ignore = "needs the operator, which takes minutes to build: `cargo xtask test --with external-secrets`"]
 async fn the_operator_makes_the_secret_that_the_next_wave_needs() -> Result<()> {
     const VALUE: &str = "a-value-of-the-store";
     let mut stage = stage().await?;
