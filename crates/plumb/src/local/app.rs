@@ -74,15 +74,7 @@ impl LocalApp {
         let (root, path) = checkout(directory, None)?;
         let name = root.join(&path).file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "app".to_owned());
-        let mut source = LocalSource {
-            source: Source { path: Some(path.clone()), tool: plain(&root.join(&path)), ..Source::default() },
-            root,
-            index: 0,
-            overrides: None,
-            app: AppFacts { name: name.clone(), instance: name.clone(), ..AppFacts::default() },
-            facts: RenderFacts::of_version(KUBE_VERSION),
-            refs: BTreeMap::new(),
-        };
+        let mut source = LocalSource::of_directory(root, &path, &name);
         let scopes = Scopes::built_in().with_crds(live.values());
         let mut output = renderer.render(&source, BTreeMap::new(), Freshness::Cached)?;
         let bare = marked_set(&output, (&name, tracking), None, &scopes);
@@ -173,6 +165,23 @@ impl LocalApp {
 }
 
 impl LocalSource {
+    /// A directory of which no Application is known yet.
+    fn of_directory(root: PathBuf, path: &str, name: &str) -> Self {
+        Self {
+            source: Source {
+                path: Some(path.to_owned()),
+                tool: plain(&root.join(path)),
+                ..Source::default()
+            },
+            root,
+            index: 0,
+            overrides: None,
+            app: AppFacts { name: name.to_owned(), instance: name.to_owned(), ..AppFacts::default() },
+            facts: RenderFacts::of_version(KUBE_VERSION),
+            refs: BTreeMap::new(),
+        }
+    }
+
     /// A source of an Application, in a working copy of its repository. `root_of` finds those of the other sources.
     pub(crate) fn of_app(
         root: &Path,
