@@ -115,7 +115,7 @@ impl AnswerBody {
 pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     if stopping.wait_for(|stops| *stops).await.is_err() {
         // Nothing is left that could stop.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

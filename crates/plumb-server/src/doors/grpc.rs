@@ -3,7 +3,9 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use http_body::Frame;
-use plumb_api::{Code, Method, Status, Tables, decode, encode, frame, grpc_message, trailer_frame, unframe};
+use plumb_api::{
+    Code, FrameError, Method, Status, Tables, decode, encode, frame, grpc_message, trailer_frame, unframe,
+};
 use serde_json::{Value, json};
 
 use super::stream::{self, Part};
@@ -127,7 +129,11 @@ pub(crate) fn messages(method: &Method, bytes: &[u8], largest: usize) -> Result<
     let mut messages = Vec::new();
     let mut rest = bytes;
     while !rest.is_empty() {
-        let framed = unframe(rest, largest).map_err(|error| wrong(&error))?;
+        let framed = unframe(rest, largest).map_err(|error| match error {
+            // The code that gRPC asks for where a server lacks a compression.
+            FrameError::Compressed => Status::new(Code::Unimplemented, error.to_string()),
+            FrameError::TooLarge(_) | FrameError::Damaged => wrong(&error),
+        })?;
         let (message, taken) = framed.ok_or_else(|| Status::invalid("the message is incomplete"))?;
         messages.push(decode(Tables::get(), method.input, message).map_err(|error| wrong(&error))?);
         if !method.client_streams {
@@ -141,6 +147,17 @@ pub(crate) fn messages(method: &Method, bytes: &[u8], largest: usize) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compressed_message_is_unimplemented_and_a_damaged_one_is_wrong() {
+        let method = Tables::get().method("version.VersionService/Version").unwrap();
+        let code = |flags: u8| {
+            messages(method, &[flags, 0, 0, 0, 0], 100).map(|read| read.len()).map_err(|why| why.code)
+        };
+        assert_eq!(code(0), Ok(1));
+        assert_eq!(code(1), Err(Code::Unimplemented));
+        assert_eq!(code(2), Err(Code::InvalidArgument));
+    }
 
     #[test]
     fn the_parts_of_an_upload_are_one_request() {

@@ -43,10 +43,10 @@ static CHANGING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 pub(super) async fn can_i(call: Arc<Call>) -> Result<Answer, Status> {
     let (resource, action) = (call.text("resource"), call.text("action"));
     if !RESOURCES.contains(&resource) {
-        return Err(Status::invalid(format!("{resource} does not exist in {RESOURCES:?}")));
+        return Err(Status::invalid(format!("{resource} does not exist in [{}]", RESOURCES.join(" "))));
     }
     if !ACTIONS.contains(&action) {
-        return Err(Status::invalid(format!("{action} does not exist in {ACTIONS:?}")));
+        return Err(Status::invalid(format!("{action} does not exist in [{}]", ACTIONS.join(" "))));
     }
     let action = call.needed_action(action);
     let object = call.text("subresource").to_owned();

@@ -169,8 +169,8 @@ async fn a_secret_that_is_refused_is_quoted_nowhere() -> Result<()> {
     // A value of another type in a patch.
     let object = "kind=Secret&group=&version=v1&resourceName=keys&patchType=application/merge-patch%2Bjson";
     let path = format!("applications/broken/resource?{object}&namespace={}", stage.place.name());
-    let patch = json!(json!({"data": {"password": CANARY}}).to_string());
-    let (code, said) = admin.call("POST", &path, patch).await?;
+    let change = json!(json!({"data": {"password": CANARY}}).to_string());
+    let (code, said) = admin.call("POST", &path, change).await?;
     ensure!(code != 200, "the patch is refused: {said}");
     shown.push_str(&said.to_string());
     shown.push_str(&stage.log()?);
