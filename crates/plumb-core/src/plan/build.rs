@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::approval::approves;
 use super::destination::{is_asked_for, namespace_step};
 use super::order::{Placed, arrange, defined_kind, stage_of};
@@ -219,14 +221,11 @@ fn prune_steps(input: &PlanInput<'_>, namespace: Option<&Placed>) -> Vec<Placed>
         .collect();
     let skips: Vec<Option<Skip>> =
         extra.iter().map(|(key, facts, live)| why_not_prune(input, key, facts, live)).collect();
-    let n_prunes = skips.iter().filter(|skip| skip.is_none()).count();
-    let n_objects = input
-        .facts
-        .values()
-        .filter_map(|facts| facts.live.as_ref())
-        .filter(|live| live.owner == Owner::ThisApp && !live.options.is_hook)
-        .count();
-    let over_budget = if input.request.automated { input.budget.exceeded(n_prunes, n_objects) } else { None };
+    let prunes = extra.iter().zip(&skips).filter(|(_, skip)| skip.is_none());
+    let prunes: Vec<&LiveFacts> = prunes.map(|((_, _, live), _)| *live).collect();
+    let n_objects = count_before(input, &prunes);
+    let over_budget =
+        if input.request.automated { input.budget.exceeded(prunes.len(), n_objects) } else { None };
 
     extra
         .into_iter()
@@ -264,6 +263,29 @@ fn prune_steps(input: &PlanInput<'_>, namespace: Option<&Placed>) -> Vec<Placed>
             }
         })
         .collect()
+}
+
+/// How many objects the app had before the change that removes these. A sync that waits for a confirmation has created the
+/// objects of its commit already. If they counted, the share of the prunes would be smaller for the next plan, and what waits
+/// would be deleted without a user. What was there at the last sync that succeeded, or before one of the prunes, is no part of
+/// the change.
+fn count_before(input: &PlanInput<'_>, prunes: &[&LiveFacts]) -> usize {
+    let Some(youngest) = prunes.iter().filter_map(|live| live.manifest.created_at()).max() else {
+        return count(input, |_| true);
+    };
+    count(input, |live| {
+        let is_old = |created: Timestamp| {
+            // Times have whole seconds: what came in the second in which the sync ended may be of the next one.
+            created <= youngest || input.synced_at.is_some_and(|ended| created < ended)
+        };
+        live.manifest.created_at().is_none_or(is_old)
+    })
+}
+
+/// How many objects of the app are like this.
+fn count(input: &PlanInput<'_>, is_counted: impl Fn(&LiveFacts) -> bool) -> usize {
+    let all = input.facts.values().filter_map(|facts| facts.live.as_ref());
+    all.filter(|live| live.owner == Owner::ThisApp && !live.options.is_hook && is_counted(live)).count()
 }
 
 fn why_not_prune(

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::app::CommitId;
@@ -21,6 +22,15 @@ pub struct SourceAtSync {
     pub is_chart: bool,
     /// The commit that was synced.
     pub revision: String,
+}
+
+/// The last full sync that succeeded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastSync {
+    /// What it synced. Empty if there was none.
+    pub sources: Vec<SourceAtSync>,
+    /// When it ended, if there was one.
+    pub ended_at: Option<Timestamp>,
 }
 
 /// Two commits of one repository that a sync moves between.

@@ -33,6 +33,8 @@ pub struct PlanInput<'a> {
     pub budget: PruneBudget,
     /// A repository whose history was replaced since the last sync, if there is one.
     pub replaced_history: Option<&'a ReplacedHistory>,
+    /// When the last full sync that succeeded ended, if there was one.
+    pub synced_at: Option<Timestamp>,
     /// Which operation this is.
     pub mark: &'a OperationMark,
     /// When a user last approved deletions (`argocd.argoproj.io/deletion-approved`).

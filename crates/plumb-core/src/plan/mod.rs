@@ -29,7 +29,7 @@ pub use budget::PruneBudget;
 pub use build::build;
 pub use data::{data_lost_with, never_deleted, others_lose_with};
 pub use destination::lacks_metadata;
-pub use history::{CommitPair, ReplacedHistory, SourceAtSync, commit_pairs};
+pub use history::{CommitPair, LastSync, ReplacedHistory, SourceAtSync, commit_pairs};
 pub use input::{
     LiveFacts, NamespaceFacts, ObjectFacts, Owner, PlanInput, Refusal, RefusedObject, ServedVersions,
 };

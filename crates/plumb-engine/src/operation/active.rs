@@ -7,7 +7,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use plumb_core::app::{Initiator, Operation};
 use plumb_core::automation::SyncStart;
-use plumb_core::plan::{OperationMark, SourceAtSync, StepId, SyncPhase, SyncRequest};
+use plumb_core::plan::{LastSync, OperationMark, StepId, SyncPhase, SyncRequest};
 use plumb_core::status::OperationRecord;
 use plumb_core::sync::{OperationPhase, PlannedKinds, ResourceResult, ResultCode, SyncState};
 use plumb_crd::application as wire;
@@ -48,8 +48,8 @@ pub(crate) struct ActiveOperation {
     pub(crate) sibling_wait: Option<SiblingWait>,
     /// Revisions that an earlier process resolved for it.
     pub(crate) pinned: Vec<String>,
-    /// The sources that were synced before it; `None` before its first plan. Later its own record is in their place.
-    pub(crate) synced_before: Option<Vec<SourceAtSync>>,
+    /// The last full sync before it; `None` before its first plan. Later its own record is in the place of that one's.
+    pub(crate) synced_before: Option<LastSync>,
     /// The kinds that the last attempt was planned with.
     pub(crate) kinds: Option<PlannedKinds>,
     /// Progress of the sync; `None` before the plan was made.

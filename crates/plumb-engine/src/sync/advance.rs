@@ -97,11 +97,11 @@ async fn make_plan(
     is_terminated: bool,
 ) -> bool {
     // client: the mirror, where something would be pruned
-    let synced_before = active.synced_before.get_or_insert_with(|| last_synced(inputs.application)).clone();
-    let replaced = replaced_history(run, inputs, compared, (active, &synced_before)).await;
+    let last = active.synced_before.get_or_insert_with(|| last_synced(inputs.application)).clone();
+    let replaced = replaced_history(run, inputs, compared, (active, &last)).await;
     active.kinds = Some(present_kinds(&inputs.context.cluster, kinds_of(&compared.gathered)).await);
     let planned = match &replaced {
-        Ok(replaced) => plan(run, inputs, compared, active, replaced.as_ref()),
+        Ok(replaced) => plan(run, inputs, compared, (active, &last), replaced.as_ref()),
         Err(message) => {
             end_without_plan(run, active, message, is_terminated);
             return false;

@@ -1,6 +1,6 @@
 //! Whether the history of a repository was replaced since the last sync.
 
-use plumb_core::plan::{PruneBudget, ReplacedHistory, SourceAtSync, commit_pairs};
+use plumb_core::plan::{LastSync, PruneBudget, ReplacedHistory, SourceAtSync, commit_pairs};
 use plumb_core::sync::OperationPhase;
 use plumb_crd::Application;
 use plumb_crd::application::ApplicationSource;
@@ -15,7 +15,7 @@ pub(super) async fn replaced_history(
     run: &AppRun<'_>,
     inputs: AppInputs<'_>,
     compared: &Compared,
-    (active, synced_before): (&ActiveOperation, &[SourceAtSync]),
+    (active, last): (&ActiveOperation, &LastSync),
 ) -> Result<Option<ReplacedHistory>, String> {
     let context = inputs.context;
     let may_ask = active.is_automated()
@@ -25,7 +25,7 @@ pub(super) async fn replaced_history(
     if !may_ask {
         return Ok(None);
     }
-    for pair in commit_pairs(synced_before, &compared.gathered.sources_at_sync()) {
+    for pair in commit_pairs(&last.sources, &compared.gathered.sources_at_sync()) {
         let replaced = run.engine.sources.replaced_history(context, &pair).await;
         if let Some(replaced) = replaced.map_err(|error| error.message())? {
             return Ok(Some(replaced));
@@ -34,21 +34,22 @@ pub(super) async fn replaced_history(
     Ok(None)
 }
 
-/// The sources of the last full sync that succeeded: from the history of the app, or from its last operation if the app
-/// keeps no history.
-pub(super) fn last_synced(application: &Application) -> Vec<SourceAtSync> {
+/// The last full sync that succeeded: from the history of the app, or from its last operation if the app keeps no history.
+pub(super) fn last_synced(application: &Application) -> LastSync {
     let status = &application.status;
     if let Some(last) = status.history.last() {
-        return synced(last.source.as_deref(), &last.revision, &last.sources, &last.revisions);
+        let sources = synced(last.source.as_deref(), &last.revision, &last.sources, &last.revisions);
+        return LastSync { sources, ended_at: Some(last.deployed_at) };
     }
     let last = status.operation_state.as_ref().filter(|last| {
         let asked = last.operation.sync.as_ref();
         last.phase == OperationPhase::Succeeded.to_string()
             && asked.is_some_and(|asked| asked.resources.is_empty() && !asked.dry_run)
     });
-    last.and_then(|last| last.sync_result.as_ref()).map_or_else(Vec::new, |result| {
+    let sources = last.and_then(|last| last.sync_result.as_ref()).map_or_else(Vec::new, |result| {
         synced(result.source.as_deref(), &result.revision, &result.sources, &result.revisions)
-    })
+    });
+    LastSync { sources, ended_at: last.and_then(|last| last.finished_at) }
 }
 
 fn synced(
@@ -86,7 +87,9 @@ mod tests {
         });
         let app = Application::from_json(&app).unwrap();
         let found = last_synced(&app);
-        let found: Vec<String> = found.iter().map(|at| format!("{} {}", at.repo_url, at.revision)).collect();
+        assert_eq!(found.ended_at.is_some(), !expected.is_empty());
+        let found: Vec<String> =
+            found.sources.iter().map(|at| format!("{} {}", at.repo_url, at.revision)).collect();
         assert_eq!(found, expected);
     }
 
@@ -94,7 +97,8 @@ mod tests {
     fn what_was_synced_last_is_known_without_a_history() {
         let operation = |phase: &str, sync: Value| {
             json!({
-                "phase": phase, "startedAt": "2026-01-01T00:00:00Z", "operation": {"sync": sync},
+                "phase": phase, "operation": {"sync": sync},
+                "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:09Z",
                 "syncResult": {"revision": "abc", "source": {"repoURL": "https://r/x"}},
             })
         };
@@ -113,7 +117,8 @@ mod tests {
             check(&json!({"operationState": operation(phase, sync)}), &[]);
         }
         let both = json!({
-            "phase": "Succeeded", "startedAt": "2026-01-01T00:00:00Z", "operation": {"sync": {}},
+            "phase": "Succeeded", "operation": {"sync": {}},
+            "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:09Z",
             "syncResult": {"revision": "", "revisions": ["a", "b"],
                            "sources": [{"repoURL": "https://r/x"}, {"repoURL": "https://r/y"}]},
         });

@@ -218,3 +218,46 @@ async fn a_namespace_with_objects_of_another_app_is_pruned_only_with_a_confirmat
     stage.place.wait(&host, "prunes it", is_pruned).await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn a_rename_of_everything_waits_for_a_user_also_at_the_next_commit() -> Result<()> {
+    let stage = Stage::set().await?;
+    let maps = |prefix: &str| -> Vec<Value> {
+        (0..7).map(|n| objects::config_map(&format!("{prefix}-{n}"), &[("a", "1")])).collect()
+    };
+    let commit = |all: &[Value]| stage.repo.commit(&[("app/maps.yaml", objects::manifests(all))]);
+    commit(&maps("old"))?;
+    let app = stage
+        .application("renamed", |app| app["spec"]["syncPolicy"] = json!({"automated": {"prune": true}}))
+        .await?;
+    let is_recorded = |app: &Value| app["status"]["history"].as_array().is_some_and(|all| !all.is_empty());
+    stage.place.wait(&app, "was synced", is_recorded).await?;
+
+    commit(&maps("new"))?;
+    stage.refresh(&app).await?;
+    let waits = |revision: &str, app: &Value| {
+        let state = &app["status"]["operationState"];
+        let message = state["message"].as_str().unwrap_or_default();
+        state["syncResult"]["revision"] == revision && message.contains("7 of 7 objects would be deleted")
+    };
+    let head = stage.repo.git(&["rev-parse", "HEAD"])?;
+    stage.place.wait(&app, "asks first", |app| waits(head.trim(), app)).await?;
+
+    // Now there are 15 objects, of which 7 would go.
+    let more = objects::config_map("more", &[("a", "1")]);
+    commit(&[maps("new"), vec![more.clone()]].concat())?;
+    stage.refresh(&app).await?;
+    let head = stage.repo.git(&["rev-parse", "HEAD"])?;
+    stage.place.wait(&app, "asks again", |app| waits(head.trim(), app)).await?;
+    let old = maps("old");
+    for map in old.iter().chain([&more]) {
+        let live = stage.place.get(map).await?.unwrap_or_default();
+        anyhow::ensure!(live["metadata"]["name"] == map["metadata"]["name"], "{map} is gone");
+    }
+    stage.plumb(&["app", "confirm-deletion", "renamed"])?;
+    stage.until_sync(&app, "Synced").await?;
+    for map in &old {
+        anyhow::ensure!(stage.place.get(map).await?.is_none(), "{map} is left");
+    }
+    Ok(())
+}

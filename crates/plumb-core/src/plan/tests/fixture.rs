@@ -14,7 +14,7 @@
 //! `data=…`, `others=…`, `never-deleted`, `live-options=Replace=true` (only the live object asks for it), `unreleased`
 //! (held by the hook finalizer), `created=TIME`, `generate` (`generateName`), `ns=other`, `collected`,
 //! `defines=GROUP/KIND`, `image=…`, `cluster` (no namespace). Lines `unserved KIND`, `served KIND GROUP VERSION…`,
-//! `denied KIND`, `approved TIME`, `history gone`, `history replaced`, `unproven` and `budget off` set the rest.
+//! `denied KIND`, `approved TIME`, `synced TIME`, `history gone`, `history replaced`, `unproven` and `budget off` set the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,6 +57,7 @@ pub(crate) struct Fixture {
     pub(crate) mark: OperationMark,
     pub(crate) approved_at: Option<Timestamp>,
     pub(crate) replaced_history: Option<ReplacedHistory>,
+    pub(crate) synced_at: Option<Timestamp>,
     pub(crate) deletions: Result<DeletionProof, NoProof>,
     pub(crate) unserved: BTreeSet<String>,
     /// By kind: the group and the versions that are served.
@@ -84,6 +85,7 @@ impl Fixture {
             },
             approved_at: None,
             replaced_history: None,
+            synced_at: None,
             deletions: Err(NoProof::LiveIncomplete),
             unserved: BTreeSet::new(),
             served: BTreeMap::new(),
@@ -104,6 +106,7 @@ impl Fixture {
                 }
                 "denied" => fixture.denied.extend(rest.iter().map(|kind| (*kind).to_owned())),
                 "approved" => fixture.approved_at = rest.first().map(|at| time(at)),
+                "synced" => fixture.synced_at = rest.first().map(|at| time(at)),
                 "history" => {
                     fixture.replaced_history = Some(ReplacedHistory {
                         repository: "https://h/repo".to_owned(),
@@ -196,6 +199,7 @@ impl Fixture {
             mark: &self.mark,
             approved_at: self.approved_at,
             replaced_history: self.replaced_history.as_ref(),
+            synced_at: self.synced_at,
             is_served: &|gvk| !self.unserved.contains(&gvk.kind),
             served_versions: &|kind| {
                 let (group, versions) = self.served.get(&kind.kind)?;

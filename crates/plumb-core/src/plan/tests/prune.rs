@@ -232,6 +232,52 @@ fn an_automated_sync_asks_before_it_deletes_most_of_an_app() {
     .assert_eq(&held_back);
 }
 
+/// `old` leave Git. Of the others, `before` were there at the last sync and `new` come with the commit that removes the old ones.
+#[test]
+fn objects_of_the_same_change_do_not_make_the_share_smaller() {
+    let row = |kind: &str, name: &str, n: usize, at: &str| -> String {
+        (0..n).map(|n| format!("{kind} ConfigMap {name}{n} created=2026-11-15T{at}Z\n")).collect()
+    };
+    let (first, second, synced, later) = ("10:00:00", "10:00:04", "10:00:05", "11:00:00");
+    let synced_then = format!("synced 2026-11-15T{synced}Z\n");
+    for (facts, n_waiting) in [
+        // All names change. The first plan: the new objects do not exist yet.
+        (synced_then.clone() + &row("live", "old", 10, first), 10),
+        // They exist: the next commit, a retry or a restart plans again.
+        (synced_then.clone() + &row("live", "old", 10, first) + &row("both", "new", 10, later), 10),
+        (synced_then.clone() + &row("live", "old", 10, first) + &row("drift", "new", 90, later), 10),
+        // The same before any sync has succeeded.
+        (row("live", "old", 10, first) + &row("both", "new", 10, later), 10),
+        // Confirmed.
+        (
+            "approved 2026-11-15T12:00:00Z\n".to_owned()
+                + &synced_then
+                + &row("live", "old", 10, first)
+                + &row("both", "new", 10, later),
+            0,
+        ),
+        // Most are asked for again.
+        (
+            synced_then.clone()
+                + &row("live", "old", 5, first)
+                + &row("both", "back", 5, first)
+                + &row("both", "new", 10, later),
+            0,
+        ),
+        // Objects that were there at the last sync count, whenever they came.
+        (synced_then.clone() + &row("live", "old", 10, first) + &row("both", "kept", 10, second), 0),
+        (synced_then.clone() + &row("live", "old", 10, first) + &row("both", "kept", 9, second), 10),
+        // The next commit came in the same second.
+        (synced_then.clone() + &row("live", "old", 10, first) + &row("both", "new", 10, synced), 10),
+        // So do those that are older than an object that goes, although no sync has succeeded since.
+        (synced_then + &row("live", "old", 10, later) + &row("both", "kept", 10, later), 0),
+        (row("live", "old", 10, first) + &row("both", "kept", 10, first), 0),
+    ] {
+        let plan = Fixture::parse(&format!("sync prune automated\n{facts}")).print();
+        assert_eq!(plan.matches("waits for confirmation").count(), n_waiting, "{facts}{plan}");
+    }
+}
+
 #[test]
 fn an_automated_sync_asks_before_it_deletes_data() {
     let facts = "
