@@ -1,4 +1,4 @@
-//! A certificate for servers that nobody gave one.
+//! A certificate for a server without one of its own.
 
 /// Certificate and key in PEM for the server of a control plane. It has no `Debug`, because it holds a key.
 pub(crate) struct SelfSigned {

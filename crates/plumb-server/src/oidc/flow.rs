@@ -207,7 +207,7 @@ mod tests {
 
     /// State, nonce and verifier of a login are of the system's randomness, with 256 bits each (CVE-2022-31034).
     #[test]
-    fn nobody_guesses_a_login() {
+    fn a_login_cannot_be_guessed() {
         let drawn: std::collections::BTreeSet<String> = (0..100).filter_map(|_| secret()).collect();
         assert_eq!(drawn.len(), 100);
         assert!(drawn.iter().all(|text| text.len() == 43), "{drawn:?}");

@@ -46,7 +46,7 @@ pub(crate) async fn open(
     })?;
     let port = connection.pod_port(namespace, pod, PORT);
     let port = port.map_err(|error| CommandError::because("forward a port", error))?;
-    // The first connection shows what is wrong while there is someone to tell.
+    // The first connection shows what is wrong, as an error of this command.
     let first = port.open().await.map_err(|error| CommandError::because("forward a port", error))?;
     drop(first);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;

@@ -44,7 +44,7 @@ async fn until_refused(client: &Client, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whoever has a token may try passwords no more often than at a login: the failures count together.
+/// The holder of a token may try passwords no more often than at a login: the failures count together.
 #[tokio::test]
 async fn a_stolen_token_does_not_find_the_password() -> Result<()> {
     let stage = served().await?;
