@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::keep::copy_place;
+use super::keep::{copy_place, take_value};
 use crate::fields::Owners;
 use crate::ignore::Ignored;
 use crate::object::{FieldPath, Manifest, Segment};
@@ -45,7 +45,7 @@ pub fn keep_ignored(desired: &Manifest, live: &Manifest, ignored: &Ignored, sche
     }
     places.extend(&owned);
     for place in places {
-        copy_place(&mut value, Some(live.value()), place.segments(), schema);
+        copy_place(&mut value, Some(live.value()), place.segments(), schema, take_value);
     }
     Manifest::new(value).unwrap_or_else(|_| desired.clone())
 }

@@ -70,6 +70,37 @@ fn kept_places_have_the_live_value() {
 }
 
 #[test]
+fn of_a_keyed_list_and_of_a_set_only_the_order_is_kept() {
+    let text = json!({"type": "string"});
+    let item = json!({"type": "object", "properties": {"name": text, "v": text}});
+    let schemas = SchemaSet::from_openapi([&json!({"components": {"schemas": {"t": {"type": "object",
+        "x-kubernetes-group-version-kind": [{"group": "x.io", "version": "v1", "kind": "T"}],
+        "properties": {"metadata": {"type": "object"}, "spec": {"type": "object", "properties": {
+            "c": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+                "items": item},
+            "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": text},
+            "list": {"type": "array", "x-kubernetes-list-type": "atomic", "items": text}}}}}}}})]);
+    let t = |spec: Value| {
+        manifest(json!({"apiVersion": "x.io/v1", "kind": "T", "metadata": {"name": "t"}, "spec": spec}))
+    };
+    let desired = t(json!({
+        "c": [{"name": "a", "v": "1"}, {"name": "new"}, {"name": "b"}], "tags": ["b", "a"], "list": ["a"],
+    }));
+    let live = t(json!({
+        "c": [{"name": "b", "v": "theirs"}, {"name": "a", "v": "1"}, {"name": "sidecar"}],
+        "tags": ["a", "mallory", "b"], "list": ["b", "a"],
+    }));
+    let places = ["/spec/c", "/spec/tags", "/spec/list"].map(FieldPath::from_pointer);
+    assert_eq!(
+        keep_live(&desired, &live, &places, &schemas).into_value()["spec"],
+        json!({
+            "c": [{"name": "b"}, {"name": "a", "v": "1"}, {"name": "new"}],
+            "tags": ["a", "b"], "list": ["b", "a"],
+        })
+    );
+}
+
+#[test]
 fn ignored_items_stand_beside_gits_and_take_no_place() {
     let one = |name: &str| json!({"resources": [name]});
     let role = |names: &[&str], managers: Value| {
