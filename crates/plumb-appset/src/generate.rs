@@ -1,5 +1,7 @@
 //! All Applications of a set.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use plumb_crd::application_set::ApplicationSet;
 use plumb_gotemplate::Limits;
@@ -8,7 +10,7 @@ use serde_json::Value as Json;
 use crate::error::{GenerationError, Reason};
 use crate::facts::Facts;
 use crate::follows::Follows;
-use crate::generators::{Context, Place, followed, transform};
+use crate::generators::{Context, Place, asks_servers, followed, transform};
 use crate::params::Params;
 use crate::render::{Budget, Engine, Renderer, Total};
 use crate::template;
@@ -44,6 +46,8 @@ pub struct Generated {
     pub applications: Vec<Json>,
     /// The parameter sets, in the same order.
     pub params: Vec<Params>,
+    /// Entries of `generators` that ask a server and returned nothing, by their position. So did those of unknown kinds.
+    pub silent: BTreeSet<usize>,
 }
 
 /// Generates the Applications of a set. All generators and templates are tried; the first error is reported.
@@ -84,15 +88,18 @@ fn generate_with(
     }
     let mut generated = Generated::default();
     let mut first_error: Option<GenerationError> = None;
-    for result in produced {
-        let entry = match result {
-            Ok(entry) => entry,
+    for (position, (result, entry)) in produced.into_iter().zip(&set.spec.generators).enumerate() {
+        let produced = match result {
+            Ok(produced) => produced,
             Err(error) => {
                 first_error.get_or_insert(error);
                 continue;
             }
         };
-        for one in entry {
+        if asks_servers(entry) && produced.iter().all(|one| one.params.is_empty()) {
+            generated.silent.insert(position);
+        }
+        for one in produced {
             for params in one.params {
                 match template::render(set, &one.template, renderer, &params) {
                     Ok(application) => {

@@ -12,6 +12,7 @@
 mod error;
 mod params;
 mod glob;
+mod field_order;
 mod render;
 mod selector;
 mod facts;

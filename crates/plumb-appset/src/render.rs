@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use plumb_gotemplate::{Limits, Options, Scope, Template, TemplateError, Value};
 use serde_json::{Map, Value as Json};
 
+use crate::field_order::in_go_order;
 use crate::params::{Data, Params, map_value};
 
 /// How texts are read.
@@ -170,24 +171,29 @@ impl Session<'_> {
         })
     }
 
-    /// Every string of a JSON value, keys too. `raw`: inside JSON that Argo CD stores as text, where null entries of maps
-    /// vanish.
-    pub(crate) fn json(&self, json: &Json, raw: bool) -> Result<Json, String> {
+    /// Every string of a JSON value, keys too. It is what stands under the key `under`.
+    pub(crate) fn json(&self, json: &Json, under: &str) -> Result<Json, String> {
+        self.part(json, under, false)
+    }
+
+    /// `raw`: inside JSON that Argo CD stores as text, where null entries of maps vanish.
+    fn part(&self, json: &Json, under: &str, raw: bool) -> Result<Json, String> {
         Ok(match json {
             Json::String(text) => Json::from(self.text(text)?),
             Json::Array(items) => {
-                Json::Array(items.iter().map(|item| self.json(item, raw)).collect::<Result<_, _>>()?)
+                let items = items.iter().map(|item| self.part(item, under, raw));
+                Json::Array(items.collect::<Result<_, _>>()?)
             }
             Json::Object(map) => {
                 let mut rendered = Map::new();
-                for (key, value) in in_go_order(map) {
+                for (key, value) in in_go_order(if raw { "" } else { under }, map) {
                     if raw && value.is_null() {
                         continue;
                     }
                     let starts_raw = !raw
                         && matches!(key.as_str(), "valuesObject" | "elements" | "parameters")
                         && is_raw(key, value);
-                    let value = self.json(value, raw || starts_raw).map_err(|error| {
+                    let value = self.part(value, key, raw || starts_raw).map_err(|error| {
                         if starts_raw {
                             format!("failed to deeply replace JSON field contents: {error}")
                         } else {
@@ -206,30 +212,6 @@ impl Session<'_> {
 /// `parameters` is raw JSON only in the input of a plugin generator, where it is a map.
 fn is_raw(key: &str, value: &Json) -> bool {
     key != "parameters" || value.is_object()
-}
-
-/// The fields of a map in the order of Go's structs, which decides which error is reported first.
-fn in_go_order(map: &Map<String, Json>) -> Vec<(&String, &Json)> {
-    const FIRST: [&str; 14] = [
-        "name",
-        "namespace",
-        "repoURL",
-        "path",
-        "targetRevision",
-        "helm",
-        "kustomize",
-        "labels",
-        "annotations",
-        "finalizers",
-        "source",
-        "destination",
-        "project",
-        "syncPolicy",
-    ];
-    let rank = |key: &str| FIRST.iter().position(|first| *first == key).unwrap_or(FIRST.len());
-    let mut fields: Vec<_> = map.iter().collect();
-    fields.sort_by(|(a, _), (b, _)| rank(a).cmp(&rank(b)).then_with(|| a.cmp(b)));
-    fields
 }
 
 /// Replaces `{{name}}`. A name that is not a parameter of type string stays as it is written.

@@ -18,6 +18,9 @@ use crate::pushes::push::RepositoryPush;
 /// Most pushes that are kept; beyond that, all sets look at Git.
 const MOST_PUSHES: usize = 1000;
 
+/// A kind of objects that decide about clusters: API version and plural name.
+pub(crate) type DecisionKind = (String, String);
+
 /// What happened since the last look.
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an event of its own")]
@@ -35,6 +38,8 @@ pub(crate) struct Happened {
     pub(crate) changed: BTreeSet<AppId>,
     /// Sets with an Application whose status changed.
     pub(crate) progressed: BTreeSet<AppId>,
+    /// Kinds with an object that changed.
+    pub(crate) decisions: BTreeSet<DecisionKind>,
 }
 
 /// What is remembered of an Application.
@@ -113,6 +118,12 @@ impl SetSignals {
 
     pub(crate) fn settings(&self) {
         self.change(|state| state.happened.settings = true);
+    }
+
+    pub(crate) fn decision(&self, kind: &DecisionKind) {
+        self.change(|state| {
+            state.happened.decisions.insert(kind.clone());
+        });
     }
 
     pub(crate) fn clusters_listed(&self) {

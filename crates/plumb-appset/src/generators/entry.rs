@@ -173,7 +173,7 @@ pub(super) fn interpolate(
         }
     }
     let session = context.renderer.session(params).map_err(failed)?;
-    let mut rendered = session.json(&json, false).map_err(failed)?;
+    let mut rendered = session.json(&json, "").map_err(failed)?;
     for (kind, field, value) in kept {
         rendered[&kind][field] = value;
     }

@@ -1,5 +1,6 @@
 //! Generators: from facts to parameter sets.
 
+mod asks;
 mod clusters;
 mod combine;
 mod decision;
@@ -11,5 +12,6 @@ mod plugin;
 mod provider;
 mod values;
 
+pub(crate) use asks::asks_servers;
 pub(crate) use entry::{Context, transform};
 pub(crate) use followed::{Place, followed};

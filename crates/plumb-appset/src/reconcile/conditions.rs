@@ -60,6 +60,7 @@ pub fn conclude(
             condition(PARAMETERS, true, PARAMETERS, "Successfully generated parameters for all Applications")
         }
     });
+    let failed_to_write = failure.is_some();
     let failure = generated.or(failure).or(decision.failure.as_ref());
     if let Some(failure) = failure {
         wanted.push(condition(ERROR, true, failure.reason, &failure.message));
@@ -71,14 +72,16 @@ pub fn conclude(
             None => condition(UP_TO_DATE, true, "ApplicationSetUpToDate", ALL_WELL),
         });
     }
-    if let Some(held) = &decision.held {
+    // Approved deletions are not carried out after a failure: the approval must count for the next try.
+    if let Some(held) = decision.held.as_ref().or(decision.approved.as_ref().filter(|_| failed_to_write)) {
         wanted.push(condition(DELETIONS, true, "DeletionBudgetExceeded", held));
     }
     if let Some(shared) = &decision.shared_names {
         wanted.push(condition(SHARED_NAMES, true, "ApplicationGeneratedTwice", shared));
     }
     if decision.ended_early {
-        let kept = |kind: &str| decision.rolls_out && matches!(kind, ROLLOUT | ROLLOUT_CONFIG);
+        let kept =
+            |kind: &str| kind == DELETIONS || decision.rolls_out && matches!(kind, ROLLOUT | ROLLOUT_CONFIG);
         let known = set.status.conditions.iter();
         wanted.extend(known.filter(|known| kept(&known.condition_type)).cloned());
     } else {
@@ -160,6 +163,12 @@ pub fn unreadable_conditions(status: &Json, message: &str, now: Timestamp) -> Op
     wanted.push(condition(UP_TO_DATE, false, ERROR, message));
     let wanted = dated(&known, wanted, now);
     (wanted != known).then(|| wanted.iter().map(Wire::write).collect())
+}
+
+/// Do deletions wait for a user, as far as the status says?
+pub(super) fn deletions_wait(set: &ApplicationSet) -> bool {
+    let mut conditions = set.status.conditions.iter();
+    conditions.any(|known| known.condition_type == DELETIONS && known.status == "True")
 }
 
 /// Since when a set waits for a user with exactly this message.

@@ -9,7 +9,7 @@ use plumb_crd::application_set::{ApplicationSetApplicationStatus, ApplicationSet
 use serde_json::{Value as Json, json};
 
 use super::budget::approved_at;
-use super::conditions::{Failure, rollout_conditions, waits_since};
+use super::conditions::{Failure, deletions_wait, rollout_conditions, waits_since};
 use super::destinations::Destinations;
 use super::ownership::is_owned_by;
 use super::policy::{Policy, Rules};
@@ -20,6 +20,7 @@ use super::steps::{deletes_in_reverse, steps_of};
 use super::update::Updater;
 use super::validate::{self, name_of};
 use crate::error::GenerationError;
+use crate::generate::Generated;
 
 /// After a failure of a generator or a template, the set is tried again.
 const RETRY: Duration = Duration::from_mins(3);
@@ -29,7 +30,7 @@ pub struct Situation<'a> {
     /// The set.
     pub set: &'a ApplicationSet,
     /// What it generates.
-    pub generated: Result<&'a [Json], &'a GenerationError>,
+    pub generated: Result<&'a Generated, &'a GenerationError>,
     /// All Applications of its namespace, whoever owns them.
     pub existing: &'a [Json],
     /// The names of Applications of the namespace that cannot be read. They are left as they are.
@@ -42,10 +43,43 @@ pub struct Situation<'a> {
     pub also_generated_by: &'a BTreeMap<String, BTreeSet<String>>,
     /// Settings of the installation.
     pub rules: &'a Rules,
+    /// What the run before knows about deletions.
+    pub before: &'a Before,
     /// How often Git is asked.
     pub git_every: Duration,
     /// The time.
     pub now: Timestamp,
+}
+
+/// What a run knows about deletions, for the next one. By default there was no run before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Did deletions wait for a user? `None` if only the status tells it. The status that is seen may be older.
+    pub waits: Option<bool>,
+    /// The generators that returned nothing then ([`Generated::silent`]); `None` if that is not known.
+    pub silent: Option<BTreeSet<usize>>,
+}
+
+impl Before {
+    /// The same for the run after this decision. `is_written` says that all its writes succeeded.
+    #[must_use]
+    pub fn then(&self, generated: Option<&Generated>, decision: &Decision, is_written: bool) -> Self {
+        match generated {
+            Some(generated) if !decision.ended_early => Self {
+                waits: Some(decision.held.is_some() || (decision.approved.is_some() && !is_written)),
+                silent: Some(generated.silent.clone()),
+            },
+            _ => self.clone(),
+        }
+    }
+
+    /// Is a generator silent that was not silent before? While deletions wait, all silent ones count.
+    fn falls_silent(&self, silent: &BTreeSet<usize>, waits: bool) -> bool {
+        match &self.silent {
+            Some(known) if !waits => !silent.is_subset(known),
+            _ => !silent.is_empty(),
+        }
+    }
 }
 
 /// One write to an Application.
@@ -96,6 +130,8 @@ pub struct Decision {
     pub writes: Vec<Write>,
     /// Deletions that wait for a user, in words.
     pub held: Option<String>,
+    /// Deletions that waited and that a user approved, in the same words.
+    pub(super) approved: Option<String>,
     /// Names that another set generates, too, in words.
     pub shared_names: Option<String>,
     /// The generators or templates failed: nothing is written.
@@ -134,6 +170,14 @@ impl Decision {
     }
 }
 
+impl Decision {
+    /// Deletions wait, and the status does not say so yet. This must be written before anything is created: from then on
+    /// there are more Applications, of which the deletions are a smaller share.
+    pub fn must_say_first(&self, set: &ApplicationSet) -> bool {
+        self.held.is_some() && !deletions_wait(set)
+    }
+}
+
 /// Decides what a set writes. A set that is being deleted is a matter of [`super::remove`].
 pub fn decide(situation: &Situation<'_>) -> Decision {
     let Situation { set, rules, .. } = situation;
@@ -163,12 +207,13 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
         decision.requeue_after = Some(RETRY);
         return decision;
     }
-    let wrong = validate::check(set, generated, situation.destinations, situation.project_exists);
+    let applications = generated.applications.as_slice();
+    let wrong = validate::check(set, applications, situation.destinations, situation.project_exists);
     let updater = Updater::new(set, rules);
     let owned: Vec<&Json> = situation.existing.iter().filter(|live| is_owned_by(live, set)).collect();
-    let mut wanted = generated.to_vec();
+    let mut wanted = applications.to_vec();
     if let Some(steps) = steps {
-        let (manual, pruning) = rollout::without_automation(generated);
+        let (manual, pruning) = rollout::without_automation(applications);
         wanted = manual;
         let rollout = rollout::advance(set, steps, &wanted, &owned, &updater, situation.now);
         add_operations(&mut wanted, &rollout, &pruning);
@@ -183,7 +228,7 @@ pub fn decide(situation: &Situation<'_>) -> Decision {
     leave_unreadable(situation, &mut wanted, &mut decision);
     write_wanted(situation, &updater, &owned, &wanted, &mut decision);
     delete_unwanted(situation, &owned, generated, &mut decision);
-    decision.shared_names = shared_names(situation, generated);
+    decision.shared_names = shared_names(situation, applications);
     if decision.failure.is_none()
         && let Some(message) = validate::summary(&wrong)
     {
@@ -254,29 +299,42 @@ fn write_wanted(
     }
 }
 
-fn delete_unwanted(situation: &Situation<'_>, owned: &[&Json], generated: &[Json], decision: &mut Decision) {
-    let Situation { set, rules, .. } = situation;
-    // As in Argo CD: after a failed update nothing is deleted.
-    if !Policy::of(set, rules).allows_delete() || decision.failure.is_some() {
+fn delete_unwanted(
+    situation: &Situation<'_>,
+    owned: &[&Json],
+    generated: &Generated,
+    decision: &mut Decision,
+) {
+    let Situation { set, rules, before, .. } = situation;
+    if !Policy::of(set, rules).allows_delete() {
         return;
     }
-    let names: BTreeSet<&str> = generated.iter().map(name_of).collect();
+    let names: BTreeSet<&str> = generated.applications.iter().map(name_of).collect();
     let is_alive = |live: &&&Json| live["metadata"].get("deletionTimestamp").is_none_or(Json::is_null);
     let alive: Vec<&Json> = owned.iter().filter(is_alive).copied().collect();
     let mut doomed: Vec<&Json> =
         alive.iter().filter(|live| !names.contains(name_of(live))).copied().collect();
     doomed.sort_by(|a, b| name_of(a).cmp(name_of(b)));
     let doomed_names: Vec<&str> = doomed.iter().map(|live| name_of(live)).collect();
-    let objection = rules.budget.of(set).objection(set, &doomed_names, alive.len(), generated.len());
+    let waits = before.waits.unwrap_or_else(|| deletions_wait(set));
+    // While deletions wait, the set has created Applications under the new names: they are no reason to delete the old ones.
+    let n_before = if waits { doomed.len() } else { alive.len() };
+    let is_silent = before.falls_silent(&generated.silent, waits);
+    let objection = rules.budget.of(set).objection(set, &doomed_names, n_before, is_silent);
     if let Some(objection) = objection {
         let since = waits_since(set, &objection);
         // An approval in the future would count for whatever comes.
         let approved = approved_at(set).filter(|approved| *approved <= situation.now);
         let is_approved = since.zip(approved).is_some_and(|(since, approved)| approved >= since);
-        if !is_approved {
+        if !is_approved || decision.failure.is_some() {
             decision.held = Some(objection);
             return;
         }
+        decision.approved = Some(objection);
+    }
+    // As in Argo CD: after a failed update nothing is deleted.
+    if decision.failure.is_some() {
+        return;
     }
     for live in doomed {
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
@@ -286,7 +344,7 @@ fn delete_unwanted(situation: &Situation<'_>, owned: &[&Json], generated: &[Json
     }
 }
 
-/// The patch that removes the finalizer of an Application whose cluster is not known: nobody could fulfil it.
+/// The patch that removes the finalizer of an Application whose cluster is not known: no controller could fulfil it.
 fn release(live: &Json, destinations: &Destinations) -> Option<Json> {
     destinations.objection(&live["spec"]["destination"])?;
     let finalizers = live["metadata"]["finalizers"].as_array()?;

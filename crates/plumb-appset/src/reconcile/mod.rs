@@ -19,9 +19,10 @@ mod decide;
 
 pub use budget::{BUDGET_ANNOTATION, DeletionBudget};
 pub use conditions::{Failure, conclude, unreadable_conditions};
-pub use decide::{Decision, Situation, Write, decide};
+pub use decide::{Before, Decision, Situation, Write, decide};
 pub use destinations::Destinations;
 pub use ownership::{is_owned_by, owner_of};
 pub use policy::{Policy, Rules};
 pub use removal::{Removal, RemovalStep, remove};
 pub use requeue::requeue_after;
+pub use validate::wrong_names;

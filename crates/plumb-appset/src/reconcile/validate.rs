@@ -21,24 +21,37 @@ pub(super) fn check(
 ) -> BTreeMap<String, String> {
     let mut wrong = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    let set_name = &set.metadata.name;
     for application in generated {
-        let name = name_of(application);
-        let objection = if name.is_empty() {
-            Some(format!(
-                "ApplicationSet {set_name} contains an application with no name; a name must be set in the template's \
-                 metadata.name or via a templatePatch (generateName is not supported)"
-            ))
-        } else if !seen.insert(name) {
-            Some(format!("ApplicationSet {set_name} contains applications with duplicate name: {name}"))
-        } else {
-            of_spec(&application["spec"], destinations, project_exists)
-        };
+        let objection = of_name(set, application, &mut seen)
+            .or_else(|| of_spec(&application["spec"], destinations, project_exists));
         if let Some(objection) = objection {
-            wrong.insert(name.to_owned(), objection);
+            wrong.insert(name_of(application).to_owned(), objection);
         }
     }
     wrong
+}
+
+/// What is wrong with the names alone, in the order of the names.
+pub fn wrong_names(set: &ApplicationSet, generated: &[Json]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let wrong: BTreeMap<&str, String> = generated
+        .iter()
+        .filter_map(|application| Some((name_of(application), of_name(set, application, &mut seen)?)))
+        .collect();
+    wrong.into_values().collect()
+}
+
+/// `seen` has the names so far.
+fn of_name<'a>(set: &ApplicationSet, application: &'a Json, seen: &mut BTreeSet<&'a str>) -> Option<String> {
+    let (set_name, name) = (&set.metadata.name, name_of(application));
+    if name.is_empty() {
+        return Some(format!(
+            "ApplicationSet {set_name} contains an application with no name; a name must be set in the template's \
+             metadata.name or via a templatePatch (generateName is not supported)"
+        ));
+    }
+    (!seen.insert(name))
+        .then(|| format!("ApplicationSet {set_name} contains applications with duplicate name: {name}"))
 }
 
 fn of_spec(

@@ -187,10 +187,16 @@ impl<'a> Client<'a> {
                 ScmError::Failed(format!("GET {}{next}: the answer has no list", self.base))
             })?;
             items.extend(values.iter().cloned());
-            match page["nextPageStart"].as_u64().filter(|_| page["isLastPage"] == false) {
-                Some(start) => next = format!("{path}{separator}limit=100&start={start}"),
-                None => return Ok(items),
+            if page["isLastPage"] != false {
+                return Ok(items);
             }
+            let start = page["nextPageStart"].as_u64().ok_or_else(|| {
+                ScmError::Failed(format!(
+                    "GET {}{next}: the answer does not say where the list goes on",
+                    self.base
+                ))
+            })?;
+            next = format!("{path}{separator}limit=100&start={start}");
         }
         Err(ScmError::Failed(format!("GET {}{path}: the list has more than {MOST_PAGES} pages", self.base)))
     }

@@ -40,8 +40,8 @@ pub(crate) fn render(
 }
 
 fn rendered(session: &Session<'_>, template: &ApplicationSetTemplate) -> Result<Json, String> {
-    let metadata = session.json(&template.metadata.write(), false)?;
-    let spec = session.json(&template.spec.write(), false)?;
+    let metadata = session.json(&template.metadata.write(), "metadata")?;
+    let spec = session.json(&template.spec.write(), "spec")?;
     Ok(from_template(&metadata, &spec))
 }
 

@@ -119,3 +119,56 @@ template:
     let helm = &generated.applications[0]["spec"]["source"]["helm"];
     assert_eq!(*helm, json!({"releaseName": "x", "valuesObject": {}}));
 }
+
+/// Of several errors the first one in the order of Go's structs is reported.
+#[test]
+fn the_order_of_fields_decides_which_error_is_reported() {
+    for spec in [
+        "destination: {server: FIRST, namespace: SECOND}, source: {repoURL: r}",
+        "destination: {namespace: FIRST, name: SECOND}, source: {repoURL: r}",
+        "destination: {server: SECOND}, source: {repoURL: FIRST}",
+        "destination: {server: FIRST}, project: SECOND, source: {repoURL: r}",
+        "destination: {}, source: {repoURL: r, targetRevision: FIRST, chart: SECOND}",
+        "destination: {}, source: {helm: {valueFiles: [FIRST], parameters: [{name: a, value: SECOND}]}, repoURL: r}",
+        "destination: {}, source: {helm: {parameters: [{name: a, value: FIRST}], releaseName: SECOND}, repoURL: r}",
+        "destination: {}, source: {helm: {values: FIRST, valuesObject: {a: SECOND}}, repoURL: r}",
+        "destination: {}, source: {kustomize: {nameSuffix: FIRST, commonLabels: {a: SECOND}}, repoURL: r}",
+        "destination: {}, source: {repoURL: r}, ignoreDifferences: [{kind: FIRST, jsonPointers: [SECOND]}]",
+        "destination: {}, source: {repoURL: r}, syncPolicy: {syncOptions: [FIRST], managedNamespaceMetadata: {labels: {a: SECOND}}}",
+        "destination: {}, source: {repoURL: r}, info: [{name: FIRST, value: SECOND}]",
+    ] {
+        let spec = spec.replace("FIRST", "'{{.first}}'").replace("SECOND", "'{{.second}}'");
+        let project = if spec.contains("project:") { "" } else { "project: default, " };
+        let set = format!(
+            "goTemplate: true\ngoTemplateOptions: [missingkey=error]\ngenerators: [{{list: {{elements: [{{a: 1}}]}}}}]\n\
+             template: {{metadata: {{name: x}}, spec: {{{project}{spec}}}}}"
+        );
+        let error = run(&Known::default(), &set).expect_err("an error").to_string();
+        assert!(error.contains("no entry for key \"first\""), "{spec}: {error}");
+    }
+}
+
+/// An empty answer of a server is not what a user wrote.
+#[test]
+fn generators_that_ask_a_server_and_return_nothing_are_named() {
+    let known = Known::default().files(&[("apps/web/k.yaml", "")]);
+    let git =
+        |path: &str| format!("{{git: {{repoURL: r, revision: HEAD, directories: [{{path: '{path}'}}]}}}}");
+    let list = "{list: {elements: [{path: a}]}}";
+    let none = "{list: {elements: []}}";
+    let cases = [
+        (format!("{list}, {}", git("apps/*")), vec![]),
+        (format!("{list}, {}", git("elsewhere/*")), vec![1]),
+        (format!("{}, {}", git("elsewhere/*"), git("apps/*")), vec![0]),
+        (format!("{{matrix: {{generators: [{list}, {}]}}}}", git("elsewhere/*")), vec![0]),
+        (format!("{{matrix: {{generators: [{none}, {list}]}}}}"), vec![]),
+        (format!("{none}, {{scmProvider: {{github: {{organization: o}}}}}}"), vec![1]),
+        ("{pullRequest: {github: {owner: o, repo: r}}}".to_owned(), vec![]),
+        (format!("{list}, {{unheardOf: {{}}}}"), vec![1]),
+    ];
+    for (generators, expected) in cases {
+        let found =
+            run(&known, &format!("generators: [{generators}]\nname: '{{{{path}}}}'")).expect("Applications");
+        assert_eq!(found.silent.into_iter().collect::<Vec<_>>(), expected, "{generators}");
+    }
+}

@@ -13,6 +13,7 @@ use plumb_render::{WebAnswer, WebRequest, ask_web};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
+use super::decisions::served;
 use super::facts::{Answer, Commit, GitQuestion, Question};
 use super::github_app::github_app;
 use crate::engine::Engine;
@@ -152,17 +153,12 @@ async fn object(engine: &Engine, kind: &str, namespace: &str, name: &str) -> Res
 }
 
 async fn objects(engine: &Engine, api_version: &str, resource: &str) -> Result<Vec<Value>, String> {
-    let client = &engine.home.client;
-    let wanted = GroupVersionKind::from_api_version(api_version, "");
-    let catalog = client.catalog();
-    let kind =
-        catalog.kinds.iter().find(|(kind, served)| kind.group == wanted.group && served.plural == resource);
-    let Some((kind, _)) = kind else {
+    let kind = (api_version.to_owned(), resource.to_owned());
+    let Some(gvk) = served(engine, &kind) else {
         return Err(format!("the server does not serve {resource} of {api_version}"));
     };
-    let gvk = GroupVersionKind::from_api_version(api_version, &kind.kind);
     let selection = Selection { namespace: Some(engine.options.namespace.clone()), ..Selection::default() };
-    let found = client.list(&gvk, &selection).await.map_err(|error| error.to_string())?;
+    let found = engine.home.client.list(&gvk, &selection).await.map_err(|error| error.to_string())?;
     Ok(found.into_iter().map(|manifest| manifest.value().clone()).collect())
 }
 

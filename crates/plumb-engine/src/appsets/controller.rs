@@ -16,6 +16,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
+use super::decisions::Decisions;
 use super::run::{Again, OthersNames, REFRESH, Ran, run_set};
 use super::write::write_conditions;
 use crate::engine::Engine;
@@ -66,7 +67,9 @@ impl Known {
             || (happened.clusters && (is_unknown || self.last.asked_clusters || self.last.failed))
             || (happened.projects && (is_unknown || self.last.failed))
             || happened.changed.contains(id)
-            || (self.rolls_out() && happened.progressed.contains(id));
+            || (self.rolls_out() && happened.progressed.contains(id))
+            || (is_unknown && !happened.decisions.is_empty())
+            || !happened.decisions.is_disjoint(&self.last.decisions);
         Concern { runs, asks_git }
     }
 
@@ -111,6 +114,7 @@ pub(crate) async fn run_app_sets(engine: Arc<Engine>) {
         is_listed: false,
         is_ready: false,
         notes: JoinSet::new(),
+        decisions: Decisions::new(Arc::clone(&engine)),
     };
     let mut runs: JoinSet<(AppId, Option<Ran>)> = JoinSet::new();
     loop {
@@ -178,6 +182,7 @@ struct Sets {
     is_ready: bool,
     /// Writes about sets that cannot be read.
     notes: JoinSet<()>,
+    decisions: Decisions,
 }
 
 impl Sets {
@@ -316,10 +321,10 @@ impl Sets {
             known.due = None;
             known.last_run = Some(now);
             let fetch_since = known.fetch_since.take();
-            let late = known.last.late.clone();
+            let before = known.last.clone();
             let (engine, set) = (Arc::clone(&self.engine), Arc::clone(&known.set));
             runs.spawn(async move {
-                let run = AssertUnwindSafe(Box::pin(run_set(&engine, set, fetch_since, &others, &late)));
+                let run = AssertUnwindSafe(Box::pin(run_set(&engine, set, fetch_since, &others, &before)));
                 let ran = run.catch_unwind().await.ok();
                 engine.metrics.set_reconciles.observe([&id.namespace, &id.name], now.elapsed());
                 (id, ran)
@@ -361,6 +366,8 @@ impl Sets {
         if names_changed {
             self.tell_others(id);
         }
+        let read = self.known.values().flat_map(|known| known.last.decisions.iter().cloned());
+        self.decisions.follow(&read.collect());
     }
 
     /// A set whose names another set generates now, too, says so.
@@ -527,6 +534,21 @@ mod tests {
         assert_eq!(concern(Ran { asked_clusters: true, ..Ran::default() }), RUNS);
         assert_eq!(concern(Ran { failed: true, ..Ran::default() }), RUNS, "its destination may be there now");
         assert_eq!(concern(of_git("main")), NOT);
+    }
+
+    #[test]
+    fn a_decision_concerns_the_sets_that_read_its_kind() {
+        let kind = |resource: &str| ("cluster.io/v1".to_owned(), resource.to_owned());
+        let happened =
+            Happened { decisions: BTreeSet::from([kind("placementdecisions")]), ..Happened::default() };
+        let reads = |resource: &str| Ran { decisions: BTreeSet::from([kind(resource)]), ..Ran::default() };
+        let concern = |last: Ran| known("", last).concern(&id("teams"), &happened);
+        assert_eq!(concern(reads("placementdecisions")), RUNS);
+        assert_eq!(concern(reads("others")), NOT);
+        assert_eq!(concern(Ran::default()), NOT);
+        let mut running = known("", Ran::default());
+        running.is_running = true;
+        assert_eq!(running.concern(&id("teams"), &happened), RUNS, "what it reads is not known yet");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use plumb_crd::ApplicationSet;
 use super::answer::{Asker, MOST_BYTES, Trees, answer, too_much};
 use super::facts::{Known, Question};
 use crate::engine::Engine;
+use crate::set_signals::DecisionKind;
 
 /// Answers lead to new questions, but not for ever.
 const MOST_ROUNDS: usize = 50;
@@ -29,6 +30,7 @@ pub(crate) struct Asked {
     pub(crate) generated: Result<Generated, GenerationError>,
     pub(super) follows: Follows,
     pub(super) clusters: bool,
+    pub(super) decisions: BTreeSet<DecisionKind>,
 }
 
 /// Generates the Applications of a set. `fetch_since` asks the Git servers again, unless that was done since.
@@ -84,9 +86,10 @@ pub(crate) async fn generate_set(
         }
     };
     let clusters = *known.asked_clusters.borrow();
+    let decisions = known.objects.keys().cloned().collect();
     let set = Arc::clone(set);
     let followed = tokio::task::spawn_blocking(move || follows(&set, &known, &options)).await;
-    Asked { generated, follows: followed.unwrap_or_default(), clusters }
+    Asked { generated, follows: followed.unwrap_or_default(), clusters, decisions }
 }
 
 /// The projects that a set of this namespace may use: those that permit the Applications of the namespace.

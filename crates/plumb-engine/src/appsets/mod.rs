@@ -2,6 +2,7 @@
 
 mod facts;
 mod github_app;
+mod decisions;
 mod answer;
 mod gather;
 mod write;

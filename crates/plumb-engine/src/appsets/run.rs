@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use plumb_appset::Follows;
 use plumb_appset::reconcile::{
-    DeletionBudget, Destinations, RemovalStep, Rules, Situation, conclude, decide, is_owned_by, remove,
+    Before, Decision, DeletionBudget, Destinations, RemovalStep, Rules, Situation, conclude, decide,
+    is_owned_by, remove,
 };
 use plumb_core::app::AppId;
 use plumb_crd::ApplicationSet;
@@ -18,6 +19,7 @@ use tracing::{info, warn};
 use super::gather::generate_set;
 use super::write::{carry_out, delete, patch_application, patch_set, write_status};
 use crate::engine::Engine;
+use crate::set_signals::DecisionKind;
 
 /// Asks for a look at Git, also between two polls.
 pub(super) const REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
@@ -42,6 +44,8 @@ pub(super) struct Ran {
     /// What it follows outside of the cluster.
     pub(super) follows: Follows,
     pub(super) asked_clusters: bool,
+    /// The kinds of objects that it read.
+    pub(super) decisions: BTreeSet<DecisionKind>,
     /// Something is wrong that a cluster or project could cure.
     pub(super) failed: bool,
     /// The names that the set generates; `None` if that is not known.
@@ -51,6 +55,8 @@ pub(super) struct Ran {
     pub(super) again: Again,
     /// Applications that could not be written because plumb did not know that they exist, or are gone.
     pub(super) late: BTreeSet<String>,
+    /// What it knows about deletions.
+    pub(super) deletions: Before,
 }
 
 /// What other sets of the namespace generate: by the name of the Application.
@@ -74,7 +80,7 @@ fn existing(engine: &Engine, namespace: &str) -> (BTreeMap<String, Value>, BTree
     (readable, unreadable)
 }
 
-/// Runs a set: generates, decides, writes. `late` is what the run before could not write because it was late.
+/// Runs a set: generates, decides, writes. `before` is what the run before found out.
 ///
 /// Long because it is the list of these steps.
 pub(super) async fn run_set(
@@ -82,7 +88,7 @@ pub(super) async fn run_set(
     set: Arc<ApplicationSet>,
     fetch_since: Option<Instant>,
     others: &OthersNames,
-    late: &BTreeSet<String>,
+    before: &Ran,
 ) -> Ran {
     let id = AppId { namespace: set.metadata.namespace.clone(), name: set.metadata.name.clone() };
     let rules = rules(engine);
@@ -102,24 +108,31 @@ pub(super) async fn run_set(
     let projects = engine.config.project_names();
     let mut decision = decide(&Situation {
         set: &set,
-        generated: asked.generated.as_ref().map(|generated| generated.applications.as_slice()),
+        generated: asked.generated.as_ref(),
         existing: &applications,
         unreadable: &unreadable,
         destinations: &destinations,
         project_exists: &|name| projects.contains(name),
         also_generated_by: others,
         rules: &rules,
+        before: &before.deletions,
         git_every: settings.app_sets.requeue_after.unwrap_or(GIT_EVERY),
         now: Timestamp::now(),
     });
     if settings.app_sets.dry_run {
         decision = decision.into_dry_run();
     }
+    if let Some(failure) = &mut decision.failure {
+        shown.clean(&mut failure.message);
+    }
     if decision.adds_finalizer {
         add_finalizer(engine, &set, &id).await;
     }
-    let mut written = carry_out(engine, &set, &decision.writes, late, &mut existing).await;
-    for failure in decision.failure.iter_mut().chain(&mut written.failure) {
+    let Some(set) = say_first(engine, set, &id, &decision, &existing, rules.max_resources).await else {
+        return Ran { again: Again::Later, ..before.clone() };
+    };
+    let mut written = carry_out(engine, &set, &decision.writes, &before.late, &mut existing).await;
+    if let Some(failure) = &mut written.failure {
         shown.clean(&mut failure.message);
     }
     if written.n_done > 0 {
@@ -136,16 +149,41 @@ pub(super) async fn run_set(
     } else {
         Again::Soon
     };
+    let deletions = before.deletions.then(asked.generated.as_ref().ok(), &decision, failure.is_none());
     let name_of = |application: &Value| application["metadata"]["name"].as_str().map(str::to_owned);
     Ran {
         follows: asked.follows,
         asked_clusters: asked.clusters,
+        decisions: asked.decisions,
         failed: asked.generated.is_err() || decision.failure.is_some(),
         names: asked.generated.ok().map(|found| found.applications.iter().filter_map(name_of).collect()),
         again_after: decision.requeue_after,
         again,
         late: written.late,
+        deletions,
     }
+}
+
+/// Says in the status that deletions wait, if it does not say so yet, and returns the set with that status. A process that
+/// is killed while it creates Applications thereby leaves behind that the old ones wait. `None` if it cannot be written.
+async fn say_first(
+    engine: &Engine,
+    set: Arc<ApplicationSet>,
+    id: &AppId,
+    decision: &Decision,
+    existing: &BTreeMap<String, Value>,
+    most: usize,
+) -> Option<Arc<ApplicationSet>> {
+    if !decision.must_say_first(&set) {
+        return Some(set);
+    }
+    let owned: Vec<&Value> = existing.values().filter(|live| is_owned_by(live, &set)).collect();
+    let status = conclude(&set, decision, None, &owned, most, Timestamp::now());
+    if let Err(error) = write_status(engine, &set, &status).await {
+        warn!(set = %id, %error, "cannot write the status of an ApplicationSet");
+        return None;
+    }
+    Some(Arc::new(ApplicationSet { status, ..ApplicationSet::clone(&set) }))
 }
 
 /// Writes the status, and that the request for a look at Git is fulfilled. False if the status cannot be written.

@@ -160,7 +160,11 @@ async fn a_renamed_folder_deletes_nothing_until_a_user_says_so() -> Result<()> {
         .place
         .wait(&set, "waits for a user", |live| has_condition(live, "DeletionsWaiting", "True"))
         .await?;
-    ensure!(waiting["status"].to_string().contains("7 of 7 Applications"), "{}", waiting["status"]);
+    ensure!(
+        waiting["status"].to_string().contains("7 Applications are no longer generated"),
+        "{}",
+        waiting["status"]
+    );
     ensure!(generated(&stage).await?.len() == names.len(), "an Application is gone");
 
     // A repository that is gone is an error, and deletes nothing either.
@@ -175,6 +179,39 @@ async fn a_renamed_folder_deletes_nothing_until_a_user_says_so() -> Result<()> {
     stage.place.wait(&set, "waits again", |live| has_condition(live, "DeletionsWaiting", "True")).await?;
     stage.plumb(&["appset", "confirm-deletion", "teams"])?;
     until(&stage, &[]).await
+}
+
+#[tokio::test]
+async fn renamed_applications_outlive_the_ones_that_take_their_place_until_a_user_says_so() -> Result<()> {
+    let stage = Stage::set().await?;
+    let old = ["a", "b", "c", "d", "e", "f", "g"];
+    stage.repo.commit(&old.map(directory))?;
+    let set = of_directories(&stage);
+    stage.place.apply(&set).await?;
+    until(&stage, &old).await?;
+
+    let new = old.map(|name| format!("team-{name}"));
+    for (old, new) in old.iter().zip(&new) {
+        stage.repo.git(&["mv", &format!("apps/{old}"), &format!("apps/{new}")])?;
+    }
+    stage.repo.commit_all("rename")?;
+    look_at_git(&stage, &set).await?;
+    let both: Vec<&str> = old.into_iter().chain(new.iter().map(String::as_str)).collect();
+    until(&stage, &both).await?;
+    let waits = |live: &Value| has_condition(live, "DeletionsWaiting", "True");
+    stage.place.wait(&set, "waits for a user", waits).await?;
+
+    // Half of all are no longer generated now, which alone would be no reason to wait.
+    stage.repo.commit(&[directory("team-new")])?;
+    look_at_git(&stage, &set).await?;
+    let both: Vec<&str> = both.into_iter().chain(["team-new"]).collect();
+    until(&stage, &both).await?;
+    let live = stage.place.get(&set).await?.context("the set")?;
+    ensure!(waits(&live), "{}", live["status"]);
+
+    stage.plumb(&["appset", "confirm-deletion", "teams"])?;
+    let left: Vec<&str> = new.iter().map(String::as_str).chain(["team-new"]).collect();
+    until(&stage, &left).await
 }
 
 #[tokio::test]
@@ -306,4 +343,43 @@ async fn a_push_is_enough_and_a_set_of_another_branch_is_left_alone() -> Result<
     let web = stage.address("webhooks").await?;
     ensure!(tell_push(web, &stage.repo.url(), None).await? == 200, "the push is refused");
     until(&stage, &["one", "other-one", "two"]).await
+}
+
+#[tokio::test]
+async fn a_decision_that_changes_is_enough() -> Result<()> {
+    let stage = Stage::set().await?;
+    stage.repo.commit(&[directory("one")])?;
+    let group = format!("{}.example.com", stage.place.name());
+    let crd = objects::crd(&group, "Decision", &json!({"type": "object"}));
+    stage.place.apply(&crd).await?;
+    let is_served = |crd: &Value| {
+        let mut all = crd["status"]["conditions"].as_array().into_iter().flatten();
+        all.any(|one| one["type"] == "Established" && one["status"] == "True")
+    };
+    stage.place.wait(&crd, "is served", is_served).await?;
+    let decision = objects::custom(&group, "Decision", "where", &json!({}));
+    stage.place.apply(&decision).await?;
+    let api_version = format!("{group}/v1");
+    let map = [("apiVersion", api_version.as_str()), ("kind", "decisions"), ("matchKey", "clusterName")];
+    stage.place.apply(&objects::config_map("decisions", &map)).await?;
+    let decide = async |names: &[&str]| {
+        let chosen: Vec<Value> = names.iter().map(|name| json!({"clusterName": name})).collect();
+        stage.place.patch_status_as("placement", &decision, &json!({"clusters": chosen})).await
+    };
+    decide(&["in-cluster"]).await?;
+    // It never asks by itself.
+    let generator = json!([{"clusterDecisionResource": {
+        "configMapRef": "decisions", "name": "where", "requeueAfterSeconds": 0,
+    }}]);
+    stage.place.apply(&set(&stage, &generator, "on-{{name}}", "apps/one")).await?;
+    until(&stage, &["on-in-cluster"]).await?;
+
+    let server = "https://east.invalid";
+    let mut secret = objects::secret("east", &[("name", "east"), ("server", server), ("config", "{}")]);
+    secret["metadata"]["labels"] = json!({"argocd.argoproj.io/secret-type": "cluster"});
+    stage.place.apply(&secret).await?;
+    decide(&["in-cluster", "east"]).await?;
+    until(&stage, &["on-east", "on-in-cluster"]).await?;
+    decide(&["east"]).await?;
+    until(&stage, &["on-east"]).await
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plumb_appset::reconcile::{DeletionBudget, Destinations, Rules, Situation, Write, decide};
+use plumb_appset::reconcile::{
+    Before, DeletionBudget, Destinations, Rules, Situation, Write, decide, wrong_names,
+};
 use plumb_appset::{Generated, Settings, Total, generate, seed_of_uid};
 use plumb_crd::ApplicationSet;
 use plumb_crd::settings::{self as wire, AppSetSettings, ConfigData};
@@ -25,6 +27,7 @@ use crate::repository::Offline;
 ///
 /// The generators list, clusters, git, matrix and merge work. All repositories are the directory of --repo. With
 /// --diff the Applications are compared with those of the cluster; the exit code is 1 if something would change.
+/// Without it the exit code is 1 if an Application has no name, or the name of another one.
 ///
 /// Example: `plumb appset generate teams.yaml --clusters clusters.yaml --repo .`
 #[derive(Debug, clap::Args)]
@@ -79,7 +82,13 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
                     code = ExitCode::No;
                 }
             }
-            None => all.extend(generated.applications.iter().map(complete)),
+            None => {
+                for wrong in wrong_names(&set, &generated.applications) {
+                    context.out.note(&wrong);
+                    code = ExitCode::No;
+                }
+                all.extend(generated.applications.iter().map(complete));
+            }
         }
     }
     match args.output {
@@ -172,13 +181,14 @@ async fn show_diff(
     let existing: Vec<Value> = existing.iter().map(|object| object.value().clone()).collect();
     let decision = decide(&Situation {
         set,
-        generated: Ok(&generated.applications),
+        generated: Ok(generated),
         existing: &existing,
         unreadable: &BTreeSet::new(),
         destinations: &Destinations::new(offline.clusters(), installed.in_cluster_enabled),
         project_exists: &|_| true,
         also_generated_by: &BTreeMap::new(),
         rules: &Rules::of(&installed.app_sets, DeletionBudget::default()),
+        before: &Before::default(),
         git_every: Duration::ZERO,
         now: jiff::Timestamp::now(),
     });
