@@ -1,5 +1,5 @@
 //! A thousand random values in every place that a secret can be in. Nothing that plumb writes has one of them, whatever
-//! its dress: plain, base64, hex, or escaped for an address or for JSON.
+//! its dress: plain, base64, hex, escaped for an address or for JSON, or one of these inside of base64.
 
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use plumb_testkit::objects;
 use serde_json::{Map, Value, json};
 
@@ -33,6 +33,8 @@ const IN_SESSIONS: usize = 20;
 const PER_SECRET: usize = 25;
 /// Every look is at so many bytes.
 const WINDOW: usize = 16;
+/// Shorter runs of base64 hold no object with a value.
+const SHORTEST_ENCODED: usize = 64;
 
 /// Values that nobody else can have, and how each would look.
 struct Canaries {
@@ -81,8 +83,26 @@ impl Canaries {
         (0..n).map(|number| Ok((format!("key{number}"), json!(self.hatch()?)))).collect()
     }
 
-    /// Is one of them in there?
+    /// Is one of them in there, or in what is in there as base64?
     fn check(&self, place: &str, said: &[u8]) -> Result<()> {
+        self.check_as_it_is(place, said)?;
+        let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        let runs = said.split(|byte| !is_base64(byte)).filter(|run| run.len() >= SHORTEST_ENCODED);
+        for run in runs {
+            // Other letters may stand before it.
+            for part in (0..4).filter_map(|start| run.get(start..)) {
+                let whole = part.get(..part.len() / 4 * 4).unwrap_or_default();
+                for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                    if let Ok(inside) = engine.decode(whole) {
+                        self.check_as_it_is(place, &inside)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_as_it_is(&self, place: &str, said: &[u8]) -> Result<()> {
         let found = said.windows(WINDOW).position(|window| {
             window.first_chunk::<WINDOW>().is_some_and(|window| self.looks.contains(window))
         });
@@ -105,6 +125,11 @@ fn a_canary_is_known_in_every_dress() {
     for before in ["", "a", "ab"] {
         dresses.push(STANDARD.encode(format!("{before}{value}")));
         dresses.push(URL_SAFE.encode(format!("{before}{value}")));
+    }
+    let object = json!({"kind": "Secret", "metadata": {"name": "a"}, "data": {"a": STANDARD.encode(&value)}});
+    for before in ["", "b-", "abc"] {
+        dresses.push(format!("{before}{}", STANDARD.encode(object.to_string())));
+        dresses.push(format!("{before}{}", URL_SAFE.encode(format!("{object}{object}"))));
     }
     for dress in dresses {
         assert!(canaries.check("a test", dress.as_bytes()).is_err(), "{dress}");
@@ -266,8 +291,14 @@ async fn said(stage: &Stage) -> Result<Vec<(String, String)>> {
         &["undo", "list"],
     ];
     for words in commands {
-        said.push((format!("plumb {}", words.join(" ")), stage.plumb_says(words)?));
+        said.push(canary_places::says(stage, words)?);
     }
+    let deleted = stage.plumb_says(&["undo", "list", "thousand"])?;
+    let ids = deleted.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let shown =
+        ids.map(|id| canary_places::says(stage, &["undo", "show", id])).collect::<Result<Vec<_>>>()?;
+    ensure!(shown.iter().any(|(_, said)| said.contains("s19")), "no deleted Secret is shown: {deleted}");
+    said.extend(shown);
     Ok(said)
 }
 
@@ -372,15 +403,18 @@ async fn none_of_a_thousand_values_is_ever_written() -> Result<()> {
     let live = stage.place.get(&leak).await?.unwrap_or_default();
     let conditions = live["status"]["conditions"].to_string();
     ensure!(conditions.contains("ARGOCD_ENV_V0="), "the plugin's output is not shown at all: {conditions}");
-    // Somebody edits, and a Secret leaves Git.
+    // A Secret leaves Git, and a user edits others.
+    stage.repo.remove(&["app/s19.yaml"])?;
+    stage.refresh(&all).await?;
+    stage.place.wait_gone(&objects::secret("s19", &[])).await?;
+    let is_over = |app: &Value| app["operation"].is_null() && app["status"]["sync"]["status"] == "Synced";
+    stage.place.wait(&all, "is through with the deletion", is_over).await?;
     for number in 0..EDITED / PER_SECRET {
         let edited = objects::secret(&format!("s{number}"), &[]);
         let patch = json!({"stringData": canaries.map(PER_SECRET)?});
         stage.place.patch_as("kubectl-edit", &edited, &patch).await?;
     }
     stage.finding(&all, "Secret", "s0", "LiveEdit").await?;
-    stage.repo.remove(&["app/s19.yaml"])?;
-    stage.refresh(&all).await?;
     let mut answers = requests(&stage, &mut canaries).await?;
     let admin = admin(&stage).await?;
     canary_places::plant_settings(&stage, || canaries.hatch_plain(), IN_SETTINGS).await?;

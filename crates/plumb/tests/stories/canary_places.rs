@@ -263,9 +263,17 @@ pub(crate) fn commands(stage: &Stage) -> Result<Said> {
     ]);
     let mut said = Vec::new();
     for words in lines {
-        said.push((format!("plumb {}", words.join(" ")), stage.plumb_says(&words)?));
+        said.push(says(stage, &words)?);
     }
     Ok(said)
+}
+
+/// What a command line says. One that plumb does not take would say nothing of any value.
+pub(crate) fn says(stage: &Stage, words: &[&str]) -> Result<(String, String)> {
+    let said = stage.plumb_says(words)?;
+    let line = format!("plumb {}", words.join(" "));
+    ensure!(!said.contains("try '--help'"), "{line}: {said}");
+    Ok((line, said))
 }
 
 /// Credentials of the control plane: of repositories, clusters, sets, and of the login at a provider. Nothing answers at
