@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// What the protocol appends to the client's key.
 const MARK: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const BINARY: u8 = 0x82;
+const CLOSE: u8 = 0x88;
 
 /// One frame without a mask, as servers send it.
 async fn send(stream: &mut TcpStream, bytes: &[u8]) {
@@ -66,8 +67,10 @@ async fn shouting_pod(listener: TcpListener) {
     let mut answer = vec![0];
     answer.extend(said.to_ascii_uppercase());
     send(&mut stream, &answer).await;
-    // The connection stays until the client leaves.
-    let _ = stream.read_to_end(&mut Vec::new()).await;
+    // A client that leaves closes the WebSocket, and waits until the server ends the connection.
+    let mut close = [0; 2];
+    stream.read_exact(&mut close).await.unwrap();
+    assert_eq!(close[0], CLOSE);
 }
 
 async fn connection(address: SocketAddr) -> Connection {
