@@ -20,7 +20,10 @@ pub fn references(object: &Manifest, namespace: Option<&str>) -> Vec<Reference> 
         found.push(ObjectKey::of_namespace(namespace), field, Need::Blocks);
     }
     if !of_built_in(&mut found, object, &root) {
-        of_custom(&mut found, &root);
+        match target_of_autoscaler(object) {
+            Some(target) => of_autoscaler(&mut found, &root, target),
+            None => of_custom(&mut found, &root),
+        }
     }
     found.references.sort();
     found.references.dedup();
@@ -105,12 +108,40 @@ fn of_custom<'object>(found: &mut Found<'object>, root: &At<'object>) {
             found.pod(&template);
         }
     }
-    // KEDA leaves out the kind of a Deployment.
-    let target = spec.get("scaleTargetRef");
-    if target.get("kind").value.is_null() {
-        found.referent(&target, ("apps", "Deployment"), Need::Works);
-    }
     found.custom(&spec, 0);
+}
+
+/// The field in which an autoscaler that is a custom resource names what it scales.
+fn target_of_autoscaler(object: &Manifest) -> Option<&'static str> {
+    match (object.group(), object.kind()) {
+        ("keda.sh", "ScaledObject") => Some("scaleTargetRef"),
+        ("autoscaling.k8s.io", "VerticalPodAutoscaler") => Some("targetRef"),
+        _ => None,
+    }
+}
+
+/// An autoscaler scales its target and nothing else, in its own namespace. What the texts of its triggers name is no workload,
+/// whatever they say: an autoscaler excuses the replicas of what it refers to.
+fn of_autoscaler<'object>(found: &mut Found<'object>, root: &At<'object>, target: &str) {
+    let spec = root.get("spec");
+    let before = found.references.len();
+    found.custom(&spec, 0);
+    let beside = found.references.split_off(before);
+    let namespace = found.namespace.map(str::to_owned);
+    let is_no_workload = |key: &ObjectKey| {
+        matches!(key.kind.as_str(), "ConfigMap" | "Secret" | "ServiceAccount")
+            || key.kind.contains("TriggerAuthentication")
+    };
+    let place = spec.get(target);
+    let beside = beside.into_iter().filter(|known| is_no_workload(&known.to));
+    found.references.extend(beside.filter(|known| !known.field.starts_with(&place.path)));
+    let before = found.references.len();
+    // KEDA leaves out the kind of a Deployment.
+    found.referent(&place, ("apps", "Deployment"), Need::Works);
+    for known in found.references.split_off(before) {
+        let to = ObjectKey::new(&*known.to.group, &*known.to.kind, namespace.clone(), &*known.to.name);
+        found.push(to, known.field, known.need);
+    }
 }
 
 /// Is it an API group of Kubernetes itself?

@@ -122,6 +122,30 @@ fn custom_resources_by_the_names_of_their_fields() {
 }
 
 #[test]
+fn an_autoscaler_refers_to_its_target_and_to_no_other_workload() {
+    check(
+        "
+{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: s, namespace: evil},
+ spec: {scaleTargetRef: {name: own, envSourceContainerName: c}, triggers: [
+  {type: x, metadata: {kind: Deployment, apiVersion: apps/v1, name: web, namespace: victim},
+   authenticationRef: {kind: ClusterTriggerAuthentication, name: t}}]}}
+---
+{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: s, namespace: evil},
+ spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web, namespace: victim}}}
+---
+{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: v},
+ spec: {targetRef: {apiVersion: apps/v1, kind: StatefulSet, name: db},
+  recommenders: [{kind: StatefulSet, apiVersion: apps/v1, name: other}]}}
+",
+        &expect![[r"
+            ClusterTriggerAuthentication t /spec/triggers/0/authenticationRef/name Works
+            apps/Deployment evil/own /spec/scaleTargetRef/name Works
+            apps/Deployment evil/web /spec/scaleTargetRef/name Works
+            apps/StatefulSet app/db /spec/targetRef/name Works"]],
+    );
+}
+
+#[test]
 fn selectors_definitions_and_aggregated_roles_use_objects() {
     let objects = objects(
         "

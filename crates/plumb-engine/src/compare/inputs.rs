@@ -173,10 +173,11 @@ impl Comparison<'_> {
         self.others(key).into_iter().filter(|other| other.counts(tracked_by)).collect()
     }
 
+    /// The autoscalers that target the object. They scale in their own namespace only.
     fn autoscalers(&self, key: &ObjectKey) -> Vec<Autoscaler> {
         let referrers = self.cluster.store.referrers(key).into_iter();
         referrers
-            .filter(|node| is_autoscaler(&node.key.group_kind()))
+            .filter(|node| is_autoscaler(&node.key.group_kind()) && node.key.namespace == key.namespace)
             .map(|node| self.autoscaler(&node.key))
             .collect()
     }
