@@ -26,33 +26,53 @@ pub struct Note {
     pub writer: String,
     /// The user, as the API server authenticated it; `None` in notes of earlier versions.
     pub user: Option<String>,
+    /// Is it a user that may do everything (`system:masters`)? False in notes of earlier versions.
+    pub is_administrator: bool,
     /// When.
     pub at: Timestamp,
 }
+
+/// The group whose members may do everything.
+const ADMINISTRATORS: &str = "system:masters";
 
 /// Longest name of a user or manager that is noted. Kubernetes limits managers to 128 characters.
 const LONGEST_NAME: usize = 256;
 
 impl Note {
-    /// The note that an object carries: `TIME "USER" WRITER`, or `TIME WRITER` of earlier versions.
+    /// The note that an object carries: `TIME "USER" WRITER`, `TIME ["USER","system:masters"] WRITER` for a user that may do
+    /// everything, or `TIME WRITER` of earlier versions.
     pub fn on(live: &Manifest) -> Option<Self> {
         let (at, rest) = live.annotation(LAST_WRITER_ANNOTATION)?.split_once(' ')?;
         let at = at.parse().ok()?;
-        if !rest.starts_with('"') {
-            return Some(Self { writer: rest.to_owned(), user: None, at });
+        if !rest.starts_with(['"', '[']) {
+            return Some(Self { writer: rest.to_owned(), user: None, is_administrator: false, at });
         }
-        let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-        let user = texts.next()?.ok()?;
-        let writer = rest.get(texts.byte_offset()..)?.trim_start_matches(' ');
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<NotedUser>();
+        let (user, is_administrator) = match values.next()?.ok()? {
+            NotedUser::Name(user) => (user, false),
+            NotedUser::OfGroup([user, group]) => (user, group == ADMINISTRATORS),
+        };
+        let writer = rest.get(values.byte_offset()..)?.trim_start_matches(' ');
         let writer = if writer.is_empty() { user.clone() } else { writer.to_owned() };
-        Some(Self { writer, user: Some(user), at })
+        Some(Self { writer, user: Some(user), is_administrator, at })
     }
+}
+
+/// The user of a note, alone or with its group.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NotedUser {
+    Name(String),
+    OfGroup([String; 2]),
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.user {
             // As JSON: the name of a user may contain spaces and quotes.
+            Some(user) if self.is_administrator => {
+                write!(f, "{:.0} {} {}", self.at, json!([user, ADMINISTRATORS]), self.writer)
+            }
             Some(user) => write!(f, "{:.0} {} {}", self.at, Value::from(user.as_str()), self.writer),
             None => write!(f, "{:.0} {}", self.at, self.writer),
         }
@@ -86,6 +106,8 @@ struct RequestOptions {
 struct User {
     #[serde(default)]
     username: String,
+    #[serde(default)]
+    groups: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -107,6 +129,7 @@ pub fn answer(
     is_own: impl Fn(&str, &str) -> bool,
 ) -> Result<Value, serde_json::Error> {
     let Review { request } = serde_json::from_slice(review)?;
+    let is_administrator = request.user.groups.iter().any(|group| group == ADMINISTRATORS);
     let (manager, user) = (request.options.field_manager, request.user.username);
     let mut response = json!({"uid": request.uid, "allowed": true});
     let is_named = !manager.is_empty() || !user.is_empty();
@@ -116,7 +139,7 @@ pub fn answer(
         let short = |name: &str| name.chars().take(LONGEST_NAME).collect::<String>();
         let writer = short(if manager.is_empty() { &user } else { &manager });
         let user = (!user.is_empty()).then(|| short(&user));
-        let note = Note { writer, user, at: now }.to_string();
+        let note = Note { writer, user, is_administrator, at: now }.to_string();
         let patch = json!([{"op": "add", "path": format!("/metadata/annotations/{key}"), "value": note}]);
         response["patchType"] = "JSONPatch".into();
         response["patch"] = STANDARD.encode(patch.to_string()).into();
@@ -199,6 +222,24 @@ mod tests {
         assert_eq!(read.writer, "kubectl edit");
         assert_eq!(read.user.as_deref(), Some("system:serviceaccount:ops:robot"));
         assert_eq!(note, read.to_string());
+    }
+
+    #[test]
+    fn a_user_that_may_do_everything_is_noted_as_such() {
+        let mut of_group = review(Some("queue-controller"), Some(json!({})));
+        of_group["request"]["userInfo"] =
+            json!({"username": "admin", "groups": ["system:masters", "system:authenticated"]});
+        let note = noted(&of_group).expect("a note");
+        assert_eq!(note, r#"2026-11-15T21:55:21Z ["admin","system:masters"] queue-controller"#);
+        let read = read_back(&note);
+        assert_eq!((read.writer.as_str(), read.user.as_deref()), ("queue-controller", Some("admin")));
+        assert!(read.is_administrator);
+        assert_eq!(note, read.to_string());
+        // The name of a manager makes no administrator.
+        let forged = review(Some(r#"["admin","system:masters"] queue-controller"#), Some(json!({})));
+        let read = read_back(&noted(&forged).expect("a note"));
+        assert_eq!(read.user.as_deref(), Some("system:serviceaccount:ops:robot"));
+        assert!(!read.is_administrator);
     }
 
     #[test]

@@ -225,11 +225,11 @@ fn pairs(fields: &KeyFields<'_>, desired: &[Value], live: &[Value]) -> Vec<Optio
     pairs.collect()
 }
 
-/// Init containers run in order, and a variable can use only those before it. Everywhere else the order of a
-/// keyed list means nothing.
+/// Init containers run in order, mutating webhooks are called in order, of two lines for one host name the first one counts,
+/// and a variable can use only those before it. Everywhere else the order of a keyed list means nothing.
 fn order_matters(list: Option<Step<'_>>, desired: &[Value]) -> bool {
     match list {
-        Some(Step::Field("initContainers")) => true,
+        Some(Step::Field("hostAliases" | "initContainers" | "webhooks")) => true,
         Some(Step::Field("env")) => desired
             .iter()
             .any(|item| item.get("value").and_then(Value::as_str).is_some_and(|value| value.contains("$("))),

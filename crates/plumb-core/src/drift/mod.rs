@@ -15,6 +15,7 @@ mod judge;
 mod question;
 mod random_names;
 mod rules;
+mod time_text;
 mod verdict;
 mod verdict_key;
 

@@ -83,6 +83,9 @@ pub struct ApplyAdvice {
     /// Fields whose live value an apply keeps ([`keep_live`](crate::normalize::keep_live)): those of a controller, and those
     /// that differ in each render.
     pub keep_live: Vec<FieldPath>,
+    /// Fields that self-heal no longer restores, because another writer changes them back each time. `keep_live` has them for
+    /// the sake of a self-heal that writes another field.
+    pub contested: Vec<FieldPath>,
     /// Fields of Git's object that an apply leaves out ([`leave_out`](crate::normalize::leave_out)): the cluster has the key
     /// of an earlier render in their place.
     pub leave_out: Vec<FieldPath>,
@@ -90,4 +93,15 @@ pub struct ApplyAdvice {
     pub managed_fields: Option<Value>,
     /// An apply cannot succeed until a person acts.
     pub blocked: bool,
+}
+
+impl ApplyAdvice {
+    /// The advice for a write that a user or a new revision asks for: it restores what self-heal gave up, too.
+    #[must_use]
+    pub fn with_contested_restored(mut self) -> Self {
+        let contested = std::mem::take(&mut self.contested);
+        let is_contested = |kept: &FieldPath| contested.iter().any(|field| field.starts_with(kept));
+        self.keep_live.retain(|kept| !is_contested(kept));
+        self
+    }
 }

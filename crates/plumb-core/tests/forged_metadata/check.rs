@@ -4,13 +4,13 @@
 use plumb_core::app::CompareOptions;
 use plumb_core::desired::{DesiredObject, ObjectOptions};
 use plumb_core::drift::{
-    Answers, Autoscaler, DryRun, Evidence, Facts, LiveOwner, Outcome, Previous, Question, Verdict,
-    VerdictStatus, judge,
+    Answers, Autoscaler, DryRun, Evidence, Facts, Finding, LiveOwner, Outcome, Previous, Question,
+    SecondRender, Verdict, VerdictStatus, judge,
 };
 use plumb_core::fields::{annotation_of_git, annotation_written_at, has_other_writers};
 use plumb_core::health;
 use plumb_core::ignore::IgnoreRules;
-use plumb_core::object::{Manifest, ObjectKey, images};
+use plumb_core::object::{FieldPath, Manifest, ObjectKey, images};
 use plumb_core::schema::SchemaSet;
 use plumb_core::tracking::{TrackingSettings, tracked_by};
 use serde_json::{Map, Value, json};
@@ -40,6 +40,7 @@ fn edits() -> Vec<(&'static str, Value, Value)> {
         ("apps/v1 Deployment", json!({"spec": {"replicas": 3}}), json!({"spec": {"replicas": 0}})),
         ("rbac.authorization.k8s.io/v1 ClusterRole", role("get"), role("*")),
         ("v1 ConfigMap", json!({"data": {"level": "info"}}), json!({"data": {"level": "off"}})),
+        ("v1 ConfigMap", json!({"data": {"level": "3"}}), json!({"data": {"level": "0"}})),
         ("v1 ConfigMap", json!({"data": {"level": "info"}}), json!({"data": {}})),
         ("v1 ConfigMap", json!({"data": {"level": "info"}}), json!({})),
         ("v1 ServiceAccount", json!({"automountServiceAccountToken": false}), json!({})),
@@ -68,12 +69,29 @@ pub(crate) fn no_metadata_hides_an_edit(choices: &mut Choices<'_>) {
     let edits = edits();
     let (kind, git, live) = choices.one(&edits);
     let metadata = metadata(choices, &git, &live);
-    let (previous, owner) = (choices.below(2), choices.below(3));
+    let (previous, owner) = (choices.below(3), choices.below(3));
     let verdict = verdict(kind, &git, &live, &metadata, (previous, owner));
-    let shown = || format!("{kind} with {}", Value::Object(metadata.clone()));
+    let shown = || format!("{kind} with {}, previous {previous}", Value::Object(metadata.clone()));
     assert_eq!(verdict.status, VerdictStatus::OutOfSync, "{}", shown());
     assert!(verdict.counts_for_app, "{}", shown());
-    assert!(verdict.advice.keep_live.is_empty(), "{}: {:?}", shown(), verdict.advice.keep_live);
+    // The date that the chart prints may count or not, and may be kept.
+    let is_date = |field: &FieldPath| *field == FieldPath::from_pointer(DAY);
+    let mut counted = verdict.findings.iter().filter(|finding| finding.counts);
+    let is_more = |finding: &Finding| finding.fields.is_empty() || !finding.fields.iter().all(is_date);
+    assert!(owner != 0 || counted.any(is_more), "{}: {:?}", shown(), verdict.findings);
+    let kept = &verdict.advice.keep_live;
+    assert!(kept.iter().all(is_date), "{}: {kept:?}", shown());
+}
+
+/// Where a chart prints the date, if what was applied came from the same commit on another day.
+const DAY: &str = "/metadata/annotations/day";
+
+/// The metadata with that date.
+fn on(day: &str, metadata: &Map<String, Value>) -> Map<String, Value> {
+    let mut metadata = metadata.clone();
+    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+    annotations["day"] = json!(day);
+    metadata
 }
 
 /// Reading any object as a live one never panics.
@@ -117,11 +135,16 @@ fn verdict(
     metadata: &Map<String, Value>,
     (previous, owner): (usize, usize),
 ) -> Verdict {
-    let desired = object(kind, git, &Map::new());
+    let is_rerendered = previous == 2;
+    let dated = |day: &str, metadata: &Map<String, Value>| {
+        if is_rerendered { on(day, metadata) } else { metadata.clone() }
+    };
+    let desired = object(kind, git, &dated("Tue", &Map::new()));
+    let second = desired.clone();
     let key = ObjectKey::new(desired.group(), desired.kind(), Some("n".to_owned()), "x");
     let options = ObjectOptions::parse(&desired);
-    let restored = object(kind, git, metadata);
-    let live = object(kind, live, metadata);
+    let restored = object(kind, git, &dated("Tue", metadata));
+    let live = object(kind, live, &dated("Mon", metadata));
     let desired = DesiredObject { key: key.clone(), manifest: desired, options, origin: None };
     let (rules, _) = IgnoreRules::compile([]);
     let mut evidence = Evidence {
@@ -137,7 +160,12 @@ fn verdict(
                 .into_iter()
                 .nth(owner)
                 .unwrap_or_default(),
-            previous: if previous == 0 { Previous::Same } else { Previous::Unknown },
+            previous: match previous {
+                0 => Previous::Same,
+                1 => Previous::Unknown,
+                _ => Previous::Rerendered,
+            },
+            render_may_vary: is_rerendered,
             autoscalers: &[Autoscaler {
                 kind: "HorizontalPodAutoscaler".to_owned(),
                 name: "x".to_owned(),
@@ -157,7 +185,10 @@ fn verdict(
             match question {
                 // The API server puts back what Git asks for.
                 Question::DryRun => evidence.answers.dry_run = Some(DryRun::Object(&restored)),
-                Question::SecondRender => unreachable!("the render does not vary"),
+                // On one day, both renders are the same.
+                Question::SecondRender => {
+                    evidence.answers.second_render = Some(SecondRender::Object(Some(&second)));
+                }
                 Question::LiveAt { .. } => evidence.answers.live_at = Some(None),
             }
         }

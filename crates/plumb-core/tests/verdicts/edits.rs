@@ -30,7 +30,7 @@ fn an_added_key_in_a_map_that_is_one_value_is_an_edit() {
         ),
         expect![[r"
             ! LiveEdit /spec/ingress/0/from/0/podSelector/matchLabels/x by kubectl-patch
-            UnclaimedAddition /spec/ingress/0/from/0/note by kubectl-patch"]],
+            ! Unexplained /spec/ingress/0/from/0/note"]],
     );
     check(
         thing(
@@ -255,6 +255,30 @@ fn an_addition_that_strict_removes_repeatedly_is_a_tug_of_war() {
     check(scene(4), expect!["! UnclaimedAddition /data/extra by shop-operator"]);
     check(scene(5), expect!["! TugOfWar /data/extra by shop-operator"]);
     assert!(scene(5).verdict().advice.heal.is_empty());
+}
+
+#[test]
+fn a_user_who_syncs_gets_what_self_heal_gave_up() {
+    let pod = |image: &str| json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": image}]}}}});
+    let image = "/spec/template/spec/containers/0/image";
+    let mut scene = Scene::new("apps/v1 Deployment", pod("good:1"), pod("evil:1"))
+        .by("argocd-controller Apply 1", json!({"f:metadata": {"f:labels": {}}}))
+        .by(
+            "x-controller Update 2",
+            json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {
+                "k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {}}}}}}}),
+        );
+    scene.heals.push(HealRecord {
+        field: FieldPath::from_pointer(image),
+        healed_at: Vec::new(),
+        stopped: true,
+    });
+    let verdict = scene.verdict();
+    check(scene, expect!["! TugOfWar /spec/template/spec/containers/0/image by x-controller"]);
+    let pointers = |paths: &[FieldPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(pointers(&verdict.advice.keep_live), [image], "a self-heal of another field leaves it alone");
+    assert_eq!(pointers(&verdict.advice.contested), [image]);
+    assert_eq!(pointers(&verdict.advice.with_contested_restored().keep_live), Vec::<String>::new());
 }
 
 #[test]

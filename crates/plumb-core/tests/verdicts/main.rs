@@ -7,6 +7,7 @@ mod controllers;
 mod edits;
 mod forged;
 mod forged_parts;
+mod forged_shapes;
 mod large;
 mod refusals;
 mod rendering;

@@ -52,7 +52,7 @@ pub(super) async fn carry_out(
         let owner = compared.owners.get(key).cloned();
         StepContext {
             owner: owner.unwrap_or_else(|| hook_owner(live.as_deref(), inputs)),
-            advice: advice(compared, key),
+            advice: advice(compared, active, key),
             denied: run.engine.denies_now(app, context, key),
             claimed_by: if desired.contains_key(key) { None } else { claimed_by(run, inputs, key) },
             paused: app_pause.map(|pause| pause.reason.clone()),
@@ -95,9 +95,13 @@ pub(super) async fn carry_out(
     outcomes
 }
 
-/// What the judge advises for a write of the object.
-fn advice(compared: &Compared, key: &ObjectKey) -> ApplyAdvice {
-    compared.verdicts.get(key).map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone())
+/// What the judge advises for a write of the object. Only a self-heal, which writes selected objects, leaves the fields alone
+/// that another writer changes back each time: who asks for a sync, or for a new revision, asks for Git's values.
+fn advice(compared: &Compared, active: &ActiveOperation, key: &ObjectKey) -> ApplyAdvice {
+    let advice =
+        compared.verdicts.get(key).map_or_else(ApplyAdvice::default, |verdict| verdict.advice.clone());
+    let is_heal = active.is_automated() && active.asked.selected.is_some();
+    if is_heal { advice } else { advice.with_contested_restored() }
 }
 
 /// The outcomes of commands. What they did is noted for later comparisons.

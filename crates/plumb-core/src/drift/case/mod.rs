@@ -12,4 +12,4 @@ pub(super) use definition::Case;
 pub(super) use field_paths::{is_bookkeeping, is_path, is_tracking_mark, is_under, last_field};
 pub(super) use server::Prediction;
 pub(super) use text::{show, writer};
-pub(super) use writers::{is_controller, leaf_places};
+pub(super) use writers::leaf_places;

@@ -104,13 +104,24 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Is this writer, as far as can be told, no person? Where the witness knows the user behind the write, the user decides:
+    /// controllers are users of the system. So are, for this question, the users that may do everything.
+    pub(in crate::drift) fn is_controller(&self, entry: &Entry<'_>) -> bool {
+        let is_user_of_system = || {
+            let note = self.note_on(entry)?;
+            let user = note.user.as_deref()?;
+            Some(note.is_administrator || ["system:", "eks:"].iter().any(|prefix| user.starts_with(prefix)))
+        };
+        !is_person(entry.manager) && is_user_of_system().unwrap_or(true)
+    }
+
     /// Is this writer known to be a controller, by its name or because it writes the object's status?
     pub(in crate::drift) fn is_known_controller(&self, entry: &Entry<'_>) -> bool {
         let writes_status = || {
             let mut entries = self.owners.entries().iter();
             entries.any(|other| other.manager == entry.manager && other.subresource == Some("status"))
         };
-        is_controller(entry) && (is_controller_by_name(entry.manager) || writes_status())
+        self.is_controller(entry) && (is_controller_by_name(entry.manager) || writes_status())
     }
 
     /// Does a controller write the object itself, not only its status? Without the witness that is the only trace of a
@@ -162,9 +173,14 @@ impl<'a> Case<'a> {
     /// The user behind an entry, as the API server told the witness: a client chooses the name of its field manager, but
     /// not its user. Only of the last write.
     pub(in crate::drift) fn user_of(&self, entry: &Entry<'_>) -> Option<String> {
+        self.note_on(entry)?.user
+    }
+
+    /// The note of the witness on the write of this entry.
+    fn note_on(&self, entry: &Entry<'_>) -> Option<Note> {
         let note = Note::on(self.live).filter(|note| note.writer == entry.manager)?;
         let is_same_write = entry.time().is_none_or(|at| note.at.as_second() == at.as_second());
-        note.user.filter(|_| is_same_write)
+        is_same_write.then_some(note)
     }
 
     /// Is this writer part of the control plane, as far as can be told? A user that is known not to be is none, whatever name
@@ -205,9 +221,4 @@ pub(in crate::drift) fn leaf_places(value: &Value, place: FieldPath) -> Vec<Fiel
         }
         _ => vec![place],
     }
-}
-
-/// A writer that is not known to be a person.
-pub(in crate::drift) fn is_controller(entry: &Entry<'_>) -> bool {
-    !is_person(entry.manager)
 }

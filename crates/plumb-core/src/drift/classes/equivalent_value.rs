@@ -1,7 +1,7 @@
 //! The same value, written differently.
 
 use crate::compare::{Change, Difference, Forgiven, Spelling, reprinted};
-use crate::drift::case::{Case, is_controller, writer};
+use crate::drift::case::{Case, last_field, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::{FieldPath, Segment};
@@ -41,7 +41,7 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
         return None;
     }
     let place = difference.whole.as_ref().unwrap_or(&difference.path);
-    let entry = case.other_writer_of(difference).filter(|entry| is_controller(entry))?;
+    let entry = case.other_writer_of(difference).filter(|entry| case.is_controller(entry))?;
     let evidence =
         format!("{}, written by `{}`: {}", describe(spelling), writer(entry), case.values(difference));
     Some(
@@ -53,9 +53,9 @@ pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>)
 }
 
 /// Built-in kinds have no durations in strings, and declare their quantities. Custom resources embed parts of built-in
-/// kinds, with their free text.
+/// kinds, with their free text. The last word of a name says what the field holds: `imageTag`, but not `tokenTTL`.
 fn is_free_text(case: &Case<'_>, path: &FieldPath) -> bool {
-    const FREE: [&str; 21] = [
+    const FREE: [&str; 22] = [
         "annotations",
         "args",
         "command",
@@ -76,13 +76,31 @@ fn is_free_text(case: &Case<'_>, path: &FieldPath) -> bool {
         "revision",
         "tag",
         "token",
+        "url",
         "version",
     ];
     let is_free = |segment: &Segment| match segment {
         Segment::Field(name) => FREE.iter().any(|free| name == free),
         Segment::Index(_) => false,
     };
-    case.is_built_in() || case.desired.gvk().group.is_empty() || path.segments().iter().any(is_free)
+    let ends_free = || last_field(path).is_some_and(|name| FREE.contains(&last_word(name).as_str()));
+    case.is_built_in()
+        || case.desired.gvk().group.is_empty()
+        || path.segments().iter().any(is_free)
+        || ends_free()
+}
+
+/// `tag` of `imageTag` and of `image_tag`, `id` of `clientID`, in lower case.
+fn last_word(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let starts_word = |at: usize| {
+        let (before, letter) = (letters.get(at.wrapping_sub(1)), letters.get(at));
+        let (Some(before), Some(letter)) = (before, letter) else { return true };
+        !letter.is_alphanumeric() || (letter.is_uppercase() && !before.is_uppercase())
+    };
+    let start = (0..letters.len()).rev().find(|at| starts_word(*at)).unwrap_or_default();
+    let word = letters.iter().skip(start).filter(|letter| letter.is_alphanumeric());
+    word.flat_map(|letter| letter.to_lowercase()).collect()
 }
 
 /// The dry-run shows that the API server stores Git's value like this.

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::compare::{Addition, Change, Difference};
-use crate::drift::case::Case;
+use crate::drift::case::{Case, last_field};
 use crate::drift::explained::Explained;
 use crate::drift::random_names::{asked_key_of, held_key_of};
+use crate::drift::time_text::{are_hashes, differ_in_time};
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::object::{FieldPath, Segment};
 
@@ -58,10 +59,10 @@ pub(in crate::drift) fn held(case: &Case<'_>, addition: &Addition<'_>) -> Option
     Some(Explained::new(DriftClass::UnstableRender, place.clone(), false, why).keeping(place.clone()))
 }
 
-/// Can a chart have generated this value from the time? Such values are texts, and they do not say what runs or who may do
-/// what. Another client may have written under plumb's name, so only such a value is excused without a second render that
-/// shows the difference.
-pub(in crate::drift) fn may_follow_the_time(difference: &Difference<'_>) -> bool {
+/// Can a chart have generated this value from the time? Such values are texts that differ in a date, or the hash of something
+/// with a date in an annotation, and they do not say what runs or who may do what. Another client may have written under
+/// plumb's name, so only such a value is excused without a second render that shows the difference.
+pub(in crate::drift) fn may_follow_the_time(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     const GUARDED: [&str; 16] = [
         "args",
         "command",
@@ -84,10 +85,17 @@ pub(in crate::drift) fn may_follow_the_time(difference: &Difference<'_>) -> bool
         Segment::Field(name) => GUARDED.iter().any(|guarded| name == guarded),
         Segment::Index(_) => false,
     };
-    let is_text = |value: Option<&Value>| value.is_none_or(Value::is_string);
-    is_text(difference.desired)
-        && is_text(difference.live)
-        && !difference.path.segments().iter().any(is_guarded)
+    let text = |value: Option<&'_ Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let (Some(desired), Some(live)) = (text(difference.desired), text(difference.live)) else { return false };
+    let segments = difference.path.segments();
+    let is_annotation = segments.iter().rev().nth(1).is_some_and(|segment| match segment {
+        Segment::Field(name) => &**name == "annotations",
+        Segment::Index(_) => false,
+    });
+    let name = last_field(&difference.path).unwrap_or_default();
+    !case.is_secret()
+        && !segments.iter().any(is_guarded)
+        && (differ_in_time(name, &desired, &live) || (is_annotation && are_hashes(&desired, &live)))
 }
 
 /// The last apply came from the same commit, and only plumb wrote the field since: the render must have changed. A second

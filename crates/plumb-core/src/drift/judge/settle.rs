@@ -100,8 +100,8 @@ fn advice(explained: &[Explained]) -> ApplyAdvice {
             | DriftClass::EquivalentValue
             | DriftClass::ControllerOwned
             | DriftClass::AdmissionMutated
-            | DriftClass::RejectedField
-            | DriftClass::TugOfWar => {}
+            | DriftClass::RejectedField => {}
+            DriftClass::TugOfWar => advice.contested.push(explained.field.clone()),
         }
         advice.keep_live.extend(explained.keep_live.clone());
         advice.leave_out.extend(explained.leave_out.clone());
@@ -114,7 +114,8 @@ fn advice(explained: &[Explained]) -> ApplyAdvice {
         .map(|known| &known.field)
         .collect();
     advice.keep_live.retain(|kept| !changed.iter().any(|field| field.starts_with(kept)));
-    for paths in [&mut advice.heal, &mut advice.keep_live, &mut advice.leave_out] {
+    let ApplyAdvice { heal, keep_live, contested, leave_out, .. } = &mut advice;
+    for paths in [heal, keep_live, contested, leave_out] {
         paths.sort();
         paths.dedup();
     }

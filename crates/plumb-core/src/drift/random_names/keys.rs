@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::compare::{Addition, Change, Difference, compare_values, twin};
 use crate::drift::case::{Case, last_field};
+use crate::drift::time_text::differ_in_time;
 use crate::drift::{Previous, Question, SecondRender};
 use crate::object::{FieldPath, Manifest, Segment};
 
@@ -85,23 +86,23 @@ impl RandomKeys {
     fn of(case: &Case<'_>, beside: Candidates, n_compared: &mut usize) -> Option<Self> {
         let Candidates { mut asked, mut held } = beside;
         let first = asked.first().filter(|_| !held.is_empty())?.0.clone();
-        let mut others = None;
-        // If all differences come from another render, no second one is needed.
-        if !matches!(case.facts().previous, Previous::Rerendered) {
+        let is_held = if matches!(case.facts().previous, Previous::Rerendered) {
+            let fixed = fixed_names(case, &first)?;
+            let asked: Vec<Name<'_>> = asked.iter().map(|(_, name)| Name::of(name)).collect();
+            let held = held.iter().map(|(_, name)| Name::of(name));
+            held.map(|name| has_counterpart_since(&name, &asked, &fixed, n_compared))
+                .collect::<Option<Vec<bool>>>()?
+        } else {
             let second = names_of_second_render(case, &first)?;
             let now: HashSet<String> =
                 names(case, &first.parent()?, case.desired.value()).into_iter().collect();
             let varying: Vec<String> = second.iter().filter(|name| !now.contains(*name)).cloned().collect();
             let second: HashSet<String> = second.into_iter().collect();
             asked.retain(|(_, name)| !second.contains(name));
-            others = Some(varying);
-        }
-        let is_held = {
             let asked: Vec<Name<'_>> = asked.iter().map(|(_, name)| Name::of(name)).collect();
-            let others: Option<Vec<Name<'_>>> =
-                others.as_ref().map(|names| names.iter().map(|name| Name::of(name)).collect());
+            let others: Vec<Name<'_>> = varying.iter().map(|name| Name::of(name)).collect();
             let held = held.iter().map(|(_, name)| Name::of(name));
-            held.map(|name| has_counterpart(&name, &asked, others.as_deref(), n_compared))
+            held.map(|name| has_counterpart(&name, &asked, &others, n_compared))
                 .collect::<Option<Vec<bool>>>()?
         };
         let mut is_held = is_held.into_iter();
@@ -220,31 +221,18 @@ impl Candidates {
     }
 }
 
-/// Is a name of the cluster built like a random one of Git? Without the names of another render, it is enough that they are
-/// alike. `None` if too much was compared.
+/// Is a name of the cluster built like a random one of Git? `None` if too much was compared.
 fn has_counterpart(
     held: &Name<'_>,
     asked: &[Name<'_>],
-    others: Option<&[Name<'_>]>,
+    others: &[Name<'_>],
     n_compared: &mut usize,
 ) -> Option<bool> {
     let cost = held.text.len() + 1;
-    let mut is_affordable = || {
-        *n_compared = n_compared.saturating_add(cost);
-        *n_compared <= MOST_COMPARED
-    };
     for asked in asked {
-        let Some(others) = others else {
-            if !is_affordable() {
-                return None;
-            }
-            if are_alike(asked, held) {
-                return Some(true);
-            }
-            continue;
-        };
         for other in others {
-            if !is_affordable() {
+            *n_compared = n_compared.saturating_add(cost);
+            if *n_compared > MOST_COMPARED {
                 return None;
             }
             if is_of_pattern(held, asked, other) {
@@ -253,6 +241,46 @@ fn has_counterpart(
         }
     }
     Some(false)
+}
+
+/// The same where all differences come from another render of the same commit. A name that two renders of one day have in
+/// common can only have changed with the date: another client may have chosen any other name. `None` if too much was
+/// compared.
+fn has_counterpart_since(
+    held: &Name<'_>,
+    asked: &[Name<'_>],
+    fixed: &HashSet<String>,
+    n_compared: &mut usize,
+) -> Option<bool> {
+    for asked in asked {
+        *n_compared = n_compared.saturating_add(held.text.len() + asked.text.len() + 1);
+        if *n_compared > MOST_COMPARED {
+            return None;
+        }
+        let is_found = if fixed.contains(asked.text) {
+            differ_in_time("", asked.text, held.text)
+        } else {
+            are_alike(asked, held)
+        };
+        if is_found {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// The names beside `place` that the second render has, too; all of Git's if there can be no second render. `None`: the
+/// question is noted.
+fn fixed_names(case: &Case<'_>, place: &FieldPath) -> Option<HashSet<String>> {
+    let second = names_of_second_render(case, place);
+    let names = match (second, case.evidence.answers.second_render) {
+        (Some(second), _) => second,
+        (None, None) => return None,
+        // Even the name of the object is random.
+        (None, Some(SecondRender::Object(None))) => Vec::new(),
+        (None, Some(_)) => names(case, &place.parent()?, case.desired.value()),
+    };
+    Some(names.into_iter().collect())
 }
 
 /// The keys that the second render has where the first one has `place`. `None`: the question is noted, or there is nothing to
@@ -365,7 +393,7 @@ mod tests {
         let mut n_compared = 0;
         let found: Option<Vec<bool>> = held
             .iter()
-            .map(|held| has_counterpart(&Name::of(held), &asked, Some(&others), &mut n_compared))
+            .map(|held| has_counterpart(&Name::of(held), &asked, &others, &mut n_compared))
             .collect();
         assert_eq!(found, None);
         assert!(n_compared < MOST_COMPARED + 100, "{n_compared}");

@@ -58,7 +58,7 @@ pub(super) const OTHER_WRITER_RULES: &[WriterRule] = &[
     Rule { name: "added-by-controller", classes: &[ControllerOwned], decide: added_by_controller },
     Rule {
         name: "added-inside-whole-value",
-        classes: &[LiveEdit, TugOfWar],
+        classes: &[LiveEdit, TugOfWar, Unexplained],
         decide: added_inside_whole_value,
     },
     Rule {
@@ -100,7 +100,7 @@ pub(super) const UNOWNED_RULES: &[AdditionRule] = &[
     },
     Rule {
         name: "changed-inside-whole-value",
-        classes: &[LiveEdit, TugOfWar],
+        classes: &[LiveEdit, TugOfWar, Unexplained],
         decide: changed_inside_whole_value,
     },
     Rule {
@@ -250,10 +250,20 @@ fn inside_whole_value(case: &Case<'_>, addition: &Addition<'_>, entry: Option<&E
         Prediction::Changed if !case.is_generated_on_each_write(addition) => {
             Ruling::Is(tug_of_war::escalate(case, live_edit::inside_whole_value(addition, entry)))
         }
+        Prediction::Unavailable if may_change_meaning(case, addition, entry) => {
+            Ruling::Is(tug_of_war::escalate(case, unexplained::addition(addition)))
+        }
         Prediction::Changed | Prediction::Unchanged | Prediction::Refused | Prediction::Unavailable => {
             Ruling::Pass
         }
     }
+}
+
+/// Without an answer of the API server: may the field be an edit? It is not a known default. Another writer wrote the list
+/// or map after our apply, or it is a map of a kind of Kubernetes, to which the API server itself adds no keys. What only
+/// plumb owns in a list is more likely a default that plumb does not know.
+fn may_change_meaning(case: &Case<'_>, addition: &Addition<'_>, entry: Option<&Entry<'_>>) -> bool {
+    entry.is_some_and(|entry| case.is_after_ours(entry)) || (addition.in_whole_map && case.is_built_in())
 }
 
 fn added_by_another_writer(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> Ruling {
@@ -384,6 +394,9 @@ fn removed_from_list(case: &Case<'_>, addition: &Addition<'_>) -> Explained {
     match case.facts().previous {
         Previous::Changed(Some(previous)) if case.is_addition_in(previous, addition) => {
             behind::dropped(addition)
+        }
+        Previous::Changed(Some(_)) | Previous::Same if may_change_meaning(case, addition, None) => {
+            unexplained::addition(addition)
         }
         Previous::Changed(Some(_)) | Previous::Same => unowned(case, addition),
         Previous::Changed(None) | Previous::Rerendered | Previous::Unknown => unexplained::addition(addition),

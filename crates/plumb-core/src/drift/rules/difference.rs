@@ -13,6 +13,7 @@ use crate::drift::classes::{
     rejected_field, tug_of_war, unclaimed_addition, unexplained, unstable_render,
 };
 use crate::drift::explained::Explained;
+use crate::tracking::FIELD_MANAGER;
 
 type DifferenceRule = Rule<fn(&Case<'_>, &Difference<'_>) -> Ruling>;
 
@@ -248,12 +249,17 @@ fn changed_without_record(case: &Case<'_>, difference: &Difference<'_>) -> Rulin
     is_changed.then(|| tug_of_war::escalate(case, live_edit::without_record(case, difference))).into()
 }
 
-/// The last apply came from the same commit, and only plumb wrote the field since.
+/// The last apply came from the same commit, and only plumb wrote the field since. The witness does not note what plumb
+/// writes: if it names plumb's field manager, another client used it.
 fn applied_from_another_render(case: &Case<'_>, difference: &Difference<'_>) -> Ruling {
     let is_rerendered = matches!(case.facts().previous, Previous::Rerendered);
-    (is_rerendered && is_still_ours(case, difference) && unstable_render::may_follow_the_time(difference))
-        .then(|| unstable_render::since_applied(difference))
-        .into()
+    let is_plumbs = case.witnessed_writer().0.as_deref() != Some(FIELD_MANAGER);
+    (is_rerendered
+        && is_plumbs
+        && is_still_ours(case, difference)
+        && unstable_render::may_follow_the_time(case, difference))
+    .then(|| unstable_render::since_applied(difference))
+    .into()
 }
 
 /// The last apply asked for the same, and there is no dry-run to tell whether an apply would help.

@@ -39,6 +39,17 @@ async fn a_field_that_comes_back_each_time_is_a_tug_of_war_and_one_that_was_heal
     let live = stage.place.get(&fought).await?.unwrap_or_default();
     assert_eq!(live["data"]["a"], "2", "healing has stopped");
 
+    // A user who syncs gets Git's value.
+    stage.plumb(&["app", "sync", "tug", "--timeout", "60"])?;
+    stage.place.wait(&fought, "is as Git has it", is_back).await?;
+    // The sync ends the fight, so it takes as many rounds again.
+    for _ in 0..rounds {
+        stage.place.patch_as("night-writer", &fought, &edit).await?;
+        stage.place.wait(&fought, "is healed", is_back).await?;
+    }
+    stage.place.patch_as("night-writer", &fought, &edit).await?;
+    expect(&stage, &app, "OutOfSync", &["ConfigMap/fought TugOfWar! /data/a"]).await?;
+
     // Git says what the other one writes: the fight is over.
     let agreed = objects::with(fought, "/data/a", json!("2"));
     stage.repo.commit(&[("app/all.yaml", objects::manifests(&[agreed, healed]))])?;

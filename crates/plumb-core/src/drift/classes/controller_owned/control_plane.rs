@@ -106,5 +106,11 @@ fn is_protection(path: &FieldPath, live: &Value) -> bool {
         && !names.is_empty()
         && names
             .iter()
-            .all(|name| matches!(*name, "foregroundDeletion" | "orphan") || name.contains("kubernetes.io/"))
+            .all(|name| matches!(*name, "foregroundDeletion" | "orphan") || is_name_of_kubernetes(name))
+}
+
+/// Is the domain of the name one of Kubernetes, as in `kubernetes.io/pvc-protection`?
+fn is_name_of_kubernetes(name: &str) -> bool {
+    let domain = name.split_once('/').map(|(domain, _)| domain);
+    domain.is_some_and(|domain| domain == "kubernetes.io" || domain.ends_with(".kubernetes.io"))
 }

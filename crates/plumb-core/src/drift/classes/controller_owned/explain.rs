@@ -7,7 +7,7 @@ use super::harmless::{
     Harmless, autoscaler_of_replicas, has_certificate, is_aggregated, is_ca_bundle, is_finalizer, shape_of,
 };
 use crate::compare::{Addition, Change, Difference};
-use crate::drift::case::{Case, is_controller, is_path, show, writer};
+use crate::drift::case::{Case, is_path, show, writer};
 use crate::drift::explained::Explained;
 use crate::drift::{DriftClass, Fix, FixKind};
 use crate::fields::Entry;
@@ -37,7 +37,7 @@ pub(in crate::drift) fn tainted(case: &Case<'_>, difference: &Difference<'_>) ->
 /// The rules of an aggregated `ClusterRole`: its controller overwrites every other writer.
 pub(in crate::drift) fn aggregated(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
     let entry = case.other_writer_of(difference).filter(|_| is_aggregated(case, &difference.path))?;
-    if is_controller(entry) {
+    if case.is_controller(entry) {
         let why = format!("`{}` fills in the rules of an aggregated ClusterRole", writer(entry));
         return Some(owned(difference, why).written_by(entry));
     }
@@ -50,7 +50,7 @@ pub(in crate::drift) fn aggregated(case: &Case<'_>, difference: &Difference<'_>)
 
 /// Any other value that Git sets and a controller changed, in a way that does no harm.
 pub(in crate::drift) fn difference(case: &Case<'_>, difference: &Difference<'_>) -> Option<Explained> {
-    let entry = case.other_writer_of(difference).filter(|entry| is_controller(entry))?;
+    let entry = case.other_writer_of(difference).filter(|entry| case.is_controller(entry))?;
     let shape = shape_of(case, difference, entry)?;
     let why = match shape {
         Harmless::InjectedBundle => "injects the CA bundle where Git has a placeholder".to_owned(),
@@ -138,9 +138,12 @@ pub(in crate::drift) fn addition(
         "is part of the control plane and manages this field"
     } else if is_scaled {
         "scales this object"
-    } else if is_ca_bundle(case, &addition.path) && has_certificate(addition.live) && is_controller(entry) {
+    } else if is_ca_bundle(case, &addition.path)
+        && has_certificate(addition.live)
+        && case.is_controller(entry)
+    {
         "injects the CA bundle"
-    } else if is_finalizer(addition, entry) {
+    } else if is_finalizer(case, addition, entry) {
         "keeps its own finalizer in the metadata"
     } else {
         return None;

@@ -9,11 +9,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::control_plane;
+use super::guarded::{is_guarded, is_named_as_sequence, is_plain, is_reference, is_sequence};
 use crate::compare::{Addition, Change, Difference, Quantity};
 use crate::drift::Autoscaler;
-use crate::drift::case::{Case, is_controller, is_path, is_under, last_field};
+use crate::drift::case::{Case, is_path, is_under, last_field};
 use crate::fields::Entry;
-use crate::object::{FieldPath, Segment};
+use crate::object::FieldPath;
 
 /// A change by another writer that does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ pub(super) fn shape_of(case: &Case<'_>, difference: &Difference<'_>, entry: &Ent
     // An added item or another order changes what a list means, unless a controller is meant to do it.
     let place = difference.whole.as_ref().filter(|_| case.is_known_controller(entry))?;
     match difference.change {
-        Change::Order if !is_order_meaningful(case, place) => Some(Harmless::Reordered),
+        Change::Order if !is_order_meaningful(case, difference) => Some(Harmless::Reordered),
         Change::Extra
             if is_list_to_add_to(case, place)
                 && has_all_of_git(case, place)
@@ -86,6 +87,7 @@ pub(super) fn autoscaler_of_replicas<'c>(case: &Case<'c>) -> Option<&'c Autoscal
 pub(super) fn is_aggregated(case: &Case<'_>, path: &FieldPath) -> bool {
     let has_rule = |value: &Value| value.get("aggregationRule").is_some_and(|rule| !rule.is_null());
     case.desired.kind() == "ClusterRole"
+        && case.desired.group() == "rbac.authorization.k8s.io"
         && has_rule(case.desired.value())
         && has_rule(case.live.value())
         && is_under(path, &["rules"])
@@ -108,13 +110,28 @@ pub(super) fn is_ca_bundle(case: &Case<'_>, path: &FieldPath) -> bool {
 
 /// Does this text hold a PEM certificate, in base64?
 pub(super) fn has_certificate(bundle: &Value) -> bool {
-    let decoded = bundle.as_str().and_then(|text| STANDARD.decode(text).ok());
-    decoded.is_some_and(|text| String::from_utf8_lossy(&text).contains("-----BEGIN CERTIFICATE-----"))
+    bundle.as_str().and_then(decoded).is_some_and(|text| text.contains("-----BEGIN CERTIFICATE-----"))
+}
+
+/// Does this bundle hold nothing that a client could trust? An empty text, or text in base64 without a PEM block. What cannot
+/// be decoded may be anything.
+fn is_placeholder(bundle: &Value) -> bool {
+    bundle.is_null()
+        || bundle
+            .as_str()
+            .and_then(decoded)
+            .is_some_and(|text| !text.to_ascii_uppercase().contains("-----BEGIN"))
+}
+
+/// The text in base64. The API server also reads it with line breaks.
+fn decoded(bundle: &str) -> Option<String> {
+    let bare: String = bundle.split_ascii_whitespace().collect();
+    STANDARD.decode(bare).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
 fn is_injected_bundle(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     is_ca_bundle(case, &difference.path)
-        && !difference.desired.is_some_and(has_certificate)
+        && difference.desired.is_some_and(is_placeholder)
         && difference.live.is_some_and(has_certificate)
 }
 
@@ -128,6 +145,7 @@ fn is_stricter_failure_policy(case: &Case<'_>, difference: &Difference<'_>) -> b
 
 fn is_grown_volume(case: &Case<'_>, difference: &Difference<'_>) -> bool {
     case.desired.kind() == "PersistentVolumeClaim"
+        && case.desired.group().is_empty()
         && is_path(&difference.path, &["spec", "resources", "requests", "storage"])
         && difference.live.and_then(Quantity::of) > difference.desired.and_then(Quantity::of)
 }
@@ -146,9 +164,11 @@ fn has_all_of_git(case: &Case<'_>, place: &FieldPath) -> bool {
 }
 
 /// May a controller add an item to this list? Of the built-in kinds only to the Secrets of a `ServiceAccount`. A custom
-/// resource belongs to its controller, but not the parts that say what runs, who may do what, and what is let through.
+/// resource belongs to its controller, but not the parts that say what runs, who may do what, what is let through, and in
+/// which order.
 fn is_list_to_add_to(case: &Case<'_>, list: &FieldPath) -> bool {
-    is_list_of_references(case, list) || (!is_of_kubernetes(case) && !is_guarded(list))
+    is_list_of_references(case, list)
+        || !(is_of_kubernetes(case) || is_guarded(list) || is_named_as_sequence(list))
 }
 
 /// The schema of a kind may not be known, and an attacker must not gain by that: groups of Kubernetes have no dot, or end in
@@ -158,23 +178,15 @@ fn is_of_kubernetes(case: &Case<'_>) -> bool {
     case.is_built_in() || !group.contains('.') || group.ends_with("k8s.io")
 }
 
-/// May a controller add this field inside a list that Git sets as a whole? Only to custom resources, outside of the parts
-/// that say what runs, who may do what, and what is let through; and the share of a backend, which rollouts change all the
-/// time.
+/// May a controller add this field inside a list that Git sets as a whole? Only a plain value, only to custom resources,
+/// outside of the parts that say what runs, who may do what, and what is let through; and the share of a backend, which
+/// rollouts change all the time.
 pub(in crate::drift) fn may_add_inside(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> bool {
     let is_share = || last_field(&addition.path) == Some("weight") && addition.live.is_u64();
     case.is_known_controller(entry)
         && (is_share()
             || is_aggregated(case, &addition.path)
-            || !(is_of_kubernetes(case) || is_guarded(&addition.path)))
-}
-
-/// Is this item a reference by name, as that of a pull secret? An item of another shape may add a right, a host or a step.
-fn is_reference(item: &Value) -> bool {
-    const FIELDS: [&str; 7] = ["name", "namespace", "kind", "group", "apiGroup", "apiVersion", "key"];
-    item.as_object().is_some_and(|fields| {
-        fields.contains_key("name") && fields.keys().all(|field| FIELDS.contains(&field.as_str()))
-    })
+            || !(is_of_kubernetes(case) || is_guarded(&addition.path) || !is_plain(addition.live)))
 }
 
 fn is_list_of_references(case: &Case<'_>, path: &FieldPath) -> bool {
@@ -183,121 +195,14 @@ fn is_list_of_references(case: &Case<'_>, path: &FieldPath) -> bool {
         && (is_under(path, &["imagePullSecrets"]) || is_under(path, &["secrets"]))
 }
 
-/// Lists in which the first match or the position decides. In a kind of Kubernetes that is any list without keys: of two
-/// search domains, sources of variables or servers the first one counts.
-fn is_order_meaningful(case: &Case<'_>, list: &FieldPath) -> bool {
-    const FIRST_MATCHES: [&str; 17] = [
-        "acls",
-        "args",
-        "command",
-        "containers",
-        "egress",
-        "filters",
-        "http",
-        "ingress",
-        "initContainers",
-        "matches",
-        "middlewares",
-        "paths",
-        "policies",
-        "routes",
-        "rules",
-        "tcp",
-        "webhooks",
-    ];
-    is_of_kubernetes(case) || has_segment(list, &FIRST_MATCHES) || has_part(list, &GUARDED)
-}
-
-/// Parts of the names of fields, in any custom resource, that say what runs, who may do what, and what is let through.
-const GUARDED: [&str; 54] = [
-    "access",
-    "account",
-    "acl",
-    "admin",
-    "allow",
-    "approv",
-    "arg",
-    "auth",
-    "blacklist",
-    "bypass",
-    "capabilit",
-    "client",
-    "command",
-    "container",
-    "depend",
-    "destination",
-    "egress",
-    "env",
-    "exclu",
-    "exec",
-    "exempt",
-    "extension",
-    "from",
-    "grant",
-    "group",
-    "hook",
-    "host",
-    "http",
-    "image",
-    "ingress",
-    "issuer",
-    "member",
-    "middleware",
-    "module",
-    "owner",
-    "package",
-    "path",
-    "peer",
-    "permission",
-    "plugin",
-    "polic",
-    "principal",
-    "repo",
-    "role",
-    "route",
-    "rule",
-    "secret",
-    "select",
-    "source",
-    "subject",
-    "target",
-    "trust",
-    "user",
-    "whitelist",
-];
-
-/// The same for whole names: as a part of a longer name they say nothing.
-const GUARDED_NAMES: [&str; 9] =
-    ["scripts", "steps", "tasks", "template", "podtemplate", "to", "volumes", "deny", "keys"];
-
-/// Does a step of the path say what runs, who may do what, or what is let through?
-fn is_guarded(path: &FieldPath) -> bool {
-    let is_name = |segment: &Segment| match segment {
-        Segment::Field(name) => GUARDED_NAMES.contains(&name.to_ascii_lowercase().as_str()),
-        Segment::Index(_) => false,
-    };
-    has_part(path, &GUARDED) || path.segments().iter().any(is_name)
-}
-
-/// Does the name of a field on the path contain one of these parts?
-fn has_part(path: &FieldPath, parts: &[&str]) -> bool {
-    path.segments().iter().any(|segment| match segment {
-        Segment::Field(name) => {
-            let name = name.to_ascii_lowercase();
-            parts.iter().any(|part| name.contains(part))
-        }
-        Segment::Index(_) => false,
-    })
-}
-
-fn has_segment(path: &FieldPath, names: &[&str]) -> bool {
-    path.segments().iter().any(|segment| match segment {
-        Segment::Field(name) => names.iter().any(|other| name == other),
-        Segment::Index(_) => false,
-    })
+/// Does the position of an item decide? In a kind of Kubernetes it does in any list without keys: of two search domains,
+/// sources of variables or servers the first one counts.
+fn is_order_meaningful(case: &Case<'_>, difference: &Difference<'_>) -> bool {
+    let items = difference.desired.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    is_of_kubernetes(case) || is_sequence(&difference.desired_path, items)
 }
 
 /// Finalizers that a controller adds keep the object until that controller has cleaned up.
-pub(super) fn is_finalizer(addition: &Addition<'_>, entry: &Entry<'_>) -> bool {
-    is_under(&addition.path, &["metadata", "finalizers"]) && is_controller(entry)
+pub(super) fn is_finalizer(case: &Case<'_>, addition: &Addition<'_>, entry: &Entry<'_>) -> bool {
+    is_under(&addition.path, &["metadata", "finalizers"]) && case.is_controller(entry)
 }

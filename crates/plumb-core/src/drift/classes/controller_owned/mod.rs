@@ -2,6 +2,7 @@
 
 mod control_plane;
 mod explain;
+mod guarded;
 mod harmless;
 
 pub(in crate::drift) use control_plane::is_added_by_control_plane;
