@@ -304,7 +304,8 @@ async fn an_object_whose_deletion_the_watch_is_about_to_report_costs_no_list() {
     let (store, mut changes) = start(&server);
     assert_eq!(told(&mut changes, 1).await, ["+x@50"]);
     assert_eq!(evidence(&store).await, None);
-    assert_eq!(watches(&server), ["list"]);
+    // A silent watch is resumed now and then.
+    assert_eq!(watches(&server).iter().filter(|from| *from == "list").count(), 1);
 }
 
 /// After a restore another client writes the newest object again, with a higher version than before. The server has passed
