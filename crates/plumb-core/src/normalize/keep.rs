@@ -74,7 +74,7 @@ fn take_value_or_order(desired: &mut Value, live: &Value, schema: Option<Schema<
 }
 
 /// Puts the items in the order of their live twins; those without one come last.
-fn order_as(items: &mut Vec<Value>, live: &[Value], is_twin: impl Fn(&Value, &Value) -> bool) {
+fn order_as(items: &mut [Value], live: &[Value], is_twin: impl Fn(&Value, &Value) -> bool) {
     let position = |item: &Value| live.iter().position(|found| is_twin(item, found)).unwrap_or(live.len());
     items.sort_by_cached_key(position);
 }
