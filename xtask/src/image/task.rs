@@ -18,6 +18,7 @@ const MOST_BYTES: u64 = 120 * 1000 * 1000;
 
 /// How to make the image.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Args {
     /// Make the folder that the Dockerfile is built in, and no image.
     #[arg(long)]

@@ -134,9 +134,9 @@ pub(crate) fn check(root: &Path, plumb: Option<&Path>) -> Result<()> {
     ensure!(make()? == first, "a second run makes other files");
     let helm = ensure_programs(&Layout::from_environment()?)?.helm;
     let chart = out.join(chart_file()).display().to_string();
-    let made = String::from_utf8_lossy(&said(&helm, &["template", "plumb", &chart])?).into_owned();
+    let rendered = String::from_utf8_lossy(&said(&helm, &["template", "plumb", &chart])?).into_owned();
     let image = format!("image: \"{}\"", image_name("registry.example.com/team"));
-    ensure!(made.contains(&image), "the released chart does not make {image}");
+    ensure!(rendered.contains(&image), "the released chart does not make {image}");
     verify(&out, &builds)
 }
 

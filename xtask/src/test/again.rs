@@ -145,8 +145,9 @@ test result: FAILED. 10 passed; 2 failed; 0 ignored
 
     #[test]
     fn many_failures_are_final() {
-        let names: String = (0..=MOST).map(|n| format!("    sync::test_{n}\n")).collect();
-        let output = format!("failures:\n{names}\ntest result: FAILED. 0 passed; 7 failed; 0 ignored\n");
+        let names: Vec<String> = (0..=MOST).map(|n| format!("    sync::test_{n}")).collect();
+        let names = names.join("\n");
+        let output = format!("failures:\n{names}\n\ntest result: FAILED. 0 passed; 7 failed; 0 ignored\n");
         let messages = "error: 1 target failed:\n    `-p plumb --test stories`\n";
         assert_eq!(read(&output, messages).to_run_again(), []);
     }

@@ -74,6 +74,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "plumb-gotemplate",
             "plumb-appset",
             "plumb-engine",
+            // Tests speak the API's own protocol.
+            "plumb-api",
             "plumb-page",
             "plumb-seal",
             "plumb-traces",

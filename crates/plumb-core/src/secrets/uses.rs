@@ -46,7 +46,9 @@ pub fn secrets_used(object: &Value) -> BTreeSet<String> {
     }
     items(spec, "imagePullSecrets").for_each(|secret| take(secret, "/name"));
     for volume in items(spec, "volumes") {
-        VOLUME_SECRETS.iter().for_each(|path| take(volume, path));
+        for path in VOLUME_SECRETS {
+            take(volume, path);
+        }
         let sources = volume.get("projected").into_iter().flat_map(|projected| items(projected, "sources"));
         sources.for_each(|source| take(source, "/secret/name"));
     }

@@ -68,21 +68,7 @@ fn lock(path: &Path, name: &str, progress: &mut dyn FnMut(&str)) -> Result<File>
 fn go_build(recipe: &Recipe, output: &Path, progress: &mut dyn FnMut(&str)) -> Result<()> {
     progress(&format!("building {} (once; kept in the cache)", recipe.name));
     let start = Instant::now();
-    let script = recipe.directory.join(SCRIPT);
-    let mut command = if script.exists() {
-        let mut command = Command::new(script);
-        command.arg(output);
-        command
-    } else {
-        let mut command = Command::new("go");
-        command
-            .args(["build", "-v", "-buildvcs=false", "-ldflags"])
-            .arg(format!("-s -w {}", recipe.linker_flags))
-            .arg("-o")
-            .args([output, Path::new(recipe.package)]);
-        command
-    };
-    let mut child = command
+    let mut child = builder(recipe, output)
         .current_dir(&recipe.directory)
         // Whatever workspace file lies above this repository is not meant for it.
         .env("GOWORK", "off")
@@ -128,6 +114,23 @@ fn go_build(recipe: &Recipe, output: &Path, progress: &mut dyn FnMut(&str)) -> R
     }
     progress(&format!("built {} in {} s", recipe.name, start.elapsed().as_secs()));
     Ok(())
+}
+
+/// The recipe's own script, or `go build`.
+fn builder(recipe: &Recipe, output: &Path) -> Command {
+    let script = recipe.directory.join(SCRIPT);
+    if script.exists() {
+        let mut command = Command::new(script);
+        command.arg(output);
+        return command;
+    }
+    let mut command = Command::new("go");
+    command
+        .args(["build", "-v", "-buildvcs=false", "-ldflags"])
+        .arg(format!("-s -w {}", recipe.linker_flags))
+        .arg("-o")
+        .args([output, Path::new(recipe.package)]);
+    command
 }
 
 fn counted(modules: usize, packages: usize) -> String {
