@@ -6,6 +6,7 @@
 //! secret, or if it looks random, and a variable where it is printed with its name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -229,7 +230,11 @@ fn is_digest(word: &str) -> bool {
 }
 
 fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    text.bytes().fold(String::with_capacity(2 * text.len()), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 /// As in an address.
