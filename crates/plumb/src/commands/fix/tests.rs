@@ -120,7 +120,7 @@ fn the_annotation_for_dry_runs_is_written_once_with_its_reason() {
         APPLICATION,
         &json!([]),
         &compare,
-        &expect![[r#"
+        &expect![[r"
             for 2 objects
             apiVersion: argoproj.io/v1alpha1
             kind: Application
@@ -128,9 +128,9 @@ fn the_annotation_for_dry_runs_is_written_once_with_its_reason() {
               name: shop # of the team
               annotations:
                 # a policy sets the image
-                argocd.argoproj.io/compare-options: "ServerSideDiff=true,IncludeMutationWebhook=true"
+                argocd.argoproj.io/compare-options: ServerSideDiff=true,IncludeMutationWebhook=true
             spec: {project: default}
-        "#]],
+        "]],
     );
     let refuses = APPLICATION.replace(
         "  name: shop # of the team\n",

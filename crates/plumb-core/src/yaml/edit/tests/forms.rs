@@ -247,26 +247,26 @@ fn a_field_comes_with_the_reason_above_it() {
     check(
         "metadata:\n  name: a # c\nspec: {}\n",
         explain.clone(),
-        &expect![[r#"
+        &expect![[r"
             metadata:
               name: a # c
               annotations:
                 # so that it shows
-                b: "x"
+                b: x
             spec: {}
-        "#]],
+        "]],
     );
     check(
         "metadata:\n  annotations:\n    a: 1\n    b: y\n    c: 2\n",
         explain.clone(),
-        &expect![[r#"
+        &expect![[r"
             metadata:
               annotations:
                 a: 1
                 # so that it shows
                 b: x
                 c: 2
-        "#]],
+        "]],
     );
     let twice = "metadata:\n  annotations:\n    b: x\n";
     check(
@@ -281,8 +281,8 @@ fn a_field_comes_with_the_reason_above_it() {
     check(
         "metadata: {name: a}\n",
         explain,
-        &expect![[r#"
-            metadata: {name: a, annotations: {b: "x"}}
-        "#]],
+        &expect![[r"
+            metadata: {name: a, annotations: {b: x}}
+        "]],
     );
 }
