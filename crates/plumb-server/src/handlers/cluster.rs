@@ -190,7 +190,11 @@ impl<'c> ClusterId<'c> {
 
 /// The clusters that the request means. A cluster that does not exist and one that the caller may not use look the same.
 async fn asked(call: &Call, action: &str) -> Result<Vec<Found>, Status> {
-    let (server, name) = (call.text("server"), call.text("name"));
+    named(call, action, (call.text("server"), call.text("name"))).await
+}
+
+/// The same for a server and a name that count where the request has no id.
+async fn named(call: &Call, action: &str, (server, name): (&str, &str)) -> Result<Vec<Found>, Status> {
     let id = ClusterId::of(call);
     let found: Vec<Found> = all(call)
         .await?
@@ -350,13 +354,14 @@ pub(super) async fn rotate_auth(call: Arc<Call>) -> Result<Answer, Status> {
 
 pub(super) async fn update(call: Arc<Call>) -> Result<Answer, Status> {
     let sent = call.request.get("cluster").ok_or_else(|| Status::invalid("cluster is required"))?;
-    let found = asked(&call, "update").await?;
+    let sent_text = |field: &str| sent.get(field).and_then(Value::as_str).unwrap_or_default();
+    let found = named(&call, "update", (sent_text("server"), sent_text("name"))).await?;
     let [cluster] = found.as_slice() else { return Err(Status::invalid("several clusters have this name")) };
     let project = sent.get("project").and_then(Value::as_str);
     // The rights on the stored cluster were checked; those on the new identity are checked here.
     call.require("clusters", "update", &object(project, &cluster.server))?;
     let fields = call.texts("updatedFields");
-    let new_name = sent.get("name").and_then(Value::as_str).unwrap_or_default();
+    let new_name = sent_text("name");
     let is_renamed =
         new_name != cluster.name && (fields.is_empty() || fields.iter().any(|field| field == "name"));
     if is_renamed {

@@ -56,6 +56,8 @@ async fn commands_say_the_same_through_the_server() -> Result<()> {
     let said = remote.run(&["app", "sync", "shop"])?;
     ensure!(said.contains("Succeeded"), "{said}");
     remote.run(&["app", "wait", "shop", "--timeout", "60"])?;
+    // In these commands --namespace is that of the object.
+    let shop = format!("{namespace}/shop");
     for words in [
         &["app", "list"][..],
         &["app", "list", "-o", "name"],
@@ -68,8 +70,8 @@ async fn commands_say_the_same_through_the_server() -> Result<()> {
         &["app", "manifests", "shop"],
         &["app", "manifests", "shop", "--source", "live"],
         &["app", "diff", "shop"],
-        &["app", "get-resource", "shop", "--kind", "ConfigMap", "--resource-name", "settings"],
-        &["app", "actions", "list", "shop", "--kind", "ConfigMap"],
+        &["app", "get-resource", &shop, "--kind", "ConfigMap", "--resource-name", "settings"],
+        &["app", "actions", "list", &shop, "--kind", "ConfigMap"],
         &["proj", "list"],
         &["proj", "get", "default"],
         &["cluster", "list", "-o", "server"],
