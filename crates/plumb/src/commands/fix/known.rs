@@ -54,7 +54,11 @@ fn of_application(
     control_plane: &str,
     facts: &RenderFacts,
 ) -> Vec<Reader> {
-    let Ok(app) = to_app(application) else { return Vec::new() };
+    let Ok(mut app) = to_app(application) else { return Vec::new() };
+    if app.id.namespace.is_empty() {
+        // A file without a namespace is applied to that of the control plane.
+        control_plane.clone_into(&mut app.id.namespace);
+    }
     let instance = app.id.instance_name(control_plane);
     let root_of = |other: &Source| {
         let url = normalize_repo_url(&other.repo_url);
