@@ -147,7 +147,7 @@ fn verdict(
     let live = object(kind, live, &dated("Mon", metadata));
     let desired = DesiredObject { key: key.clone(), manifest: desired, options, origin: None };
     let (rules, _) = IgnoreRules::compile([]);
-    let mut evidence = Evidence {
+    let evidence = Evidence {
         key: &key,
         desired: Some(&desired),
         live: Some(&live),
@@ -176,6 +176,11 @@ fn verdict(
         answers: Answers::default(),
         now: "2026-02-01T00:00:00Z".parse().unwrap_or_default(),
     };
+    settled(evidence, &restored, &second)
+}
+
+/// Judges until no question is open.
+fn settled<'e>(mut evidence: Evidence<'e>, restored: &'e Manifest, second: &'e Manifest) -> Verdict {
     for _ in 0..4 {
         let questions = match judge(&evidence) {
             Outcome::Settled(verdict) => return *verdict,
@@ -184,10 +189,10 @@ fn verdict(
         for question in questions {
             match question {
                 // The API server puts back what Git asks for.
-                Question::DryRun => evidence.answers.dry_run = Some(DryRun::Object(&restored)),
+                Question::DryRun => evidence.answers.dry_run = Some(DryRun::Object(restored)),
                 // On one day, both renders are the same.
                 Question::SecondRender => {
-                    evidence.answers.second_render = Some(SecondRender::Object(Some(&second)));
+                    evidence.answers.second_render = Some(SecondRender::Object(Some(second)));
                 }
                 Question::LiveAt { .. } => evidence.answers.live_at = Some(None),
             }
