@@ -5,6 +5,7 @@ import { cliName, loadRows, news, rows, whyNot } from "./store";
 import { clock, duration, now } from "./time";
 import type { AppObject, AppRef, Detail, Event, Finding, ObjectRef, Operation, TreeNode } from "./types";
 import { plan, planOn } from "./plan";
+import { words } from "./home";
 import { Ago, Button, Mark, Menu, ObjectLink, Panel, Tabs, Who, copy, objectName, stateOf, useLoaded, useTick, type State } from "./ui";
 import { appUrl, go, objectUrl, param, place, placeUrl, settle, withParams } from "./url";
 import { VList } from "./vlist";
@@ -80,13 +81,13 @@ function Shown({ app, d }: { app: AppRef; d: Detail }) {
       </div>
     </header>
     <Tabs current={tab} choose={choose} tabs={[["findings", `Findings ${counted.length || ""}`], ["sync", running ? "Sync: running" : "Sync"], ["objects", `Objects ${d.objects.length}`], ["timeline", "Timeline"], ["sources", `Sources ${d.sources.length}`]]} />
-    {d.conditions.map((c) => <div class="note bad" key={c.type + c.message}><b>{c.type}</b> {c.message} <Ago at={c.since} /></div>)}
+    {d.conditions.map((c) => <div class="note bad" key={c.type + c.message}><p><b>{c.type}</b> {c.message}</p><p class="small"><Ago at={c.since} /></p></div>)}
     {d.pauses.filter((p) => p.object.kind !== "Application").map((p) => <div class="line" key={objectName(p.object)}><Mark state="paused" /><span><b>Paused</b> <ObjectLink app={app} o={p.object} /> {p.by && `by ${p.by}`} {p.reason && <q>{p.reason}</q>}{p.until !== null && <> ends in {duration(p.until - now.value)} <time>{clock(p.until)}</time></>}</span>
       <Button off={off("resume")} onClick={() => planOn("resume", app, [p.object])}>Resume…</Button></div>)}
     {running && tab !== "sync" && <OperationView app={app} op={d.operation!} brief />}
     {tab === "findings" && <div class="columns"><section>
       {d.ill.map((ill) => <article class="card ill" key={objectName(ill.object)}>
-        <header><Mark state="ill" /><span class="class">{ill.stuck ? "Stuck" : ill.status || "Not well"}</span><ObjectLink app={app} o={ill.object} /><span class="since"><Ago at={ill.since} /></span></header>
+        <header><Mark state="ill" /><span class="class">{words[ill.class] ?? (ill.class || ill.status || "Not well")}</span><ObjectLink app={app} o={ill.object} /><span class="since"><Ago at={ill.since} /></span></header>
         <p class="text">{ill.message}</p>{ill.causes.length > 1 && <ol class="causes">{ill.causes.map((cause, i) => <li key={i}>{cause}</li>)}</ol>}
         <footer><span class="actions"><a class="button" href={objectUrl(app, ill.object, "events")}>Events</a><a class="button primary" href={objectUrl(app, ill.object, "logs")}>Logs</a></span></footer></article>)}
       {counted.map((f, i) => <FindingCard key={f.class + f.object.group + objectName(f.object) + f.fields.join()} app={app} f={f} v={d.v} open={i < 5} off={off("sync")} />)}

@@ -6,7 +6,8 @@ import { plan } from "./plan";
 import { Ago, Button, Mark, Name, ObjectLink, Who, objectName, type State } from "./ui";
 import { appUrl, objectUrl, place } from "./url";
 
-const words: Record<string, string> = {
+/** What the classes of troubles are called. */
+export const words: Record<string, string> = {
   Degraded: "Not well", Crashing: "Crashing", ImagePull: "No image", Missing: "Missing", Stuck: "Stuck", SyncFailed: "Sync failed", SyncHangs: "Sync hangs", Terminating: "Terminating", Deleting: "Being deleted", Unconfirmed: "Deletion waits", ComparisonError: "Cannot compare", InvalidSpecError: "Invalid spec", DeletionError: "Cannot delete",
 };
 const stateOfCard = (card: Card): State => card.sort === "ill" ? "ill" : card.class === "SyncFailed" || card.sort === "condition" ? "ill" : card.sort === "operation" ? "busy" : "counts";

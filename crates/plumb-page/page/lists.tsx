@@ -114,17 +114,17 @@ function Things({ part, name: named }: { part: string; name: string }) {
     if (part === "clusters") {
       const name = String(item.name || item.server), used = known.value?.clusters[name] ?? known.value?.clusters[item.server];
       return <li key={i}><Connection used={used} status={String(item.connectionState?.status ?? "")} message={String(item.connectionState?.message ?? "")}>
-        <a href={`applications?q=${encodeURIComponent("cluster:" + name)}`}>{name}</a> <span class="small">{String(item.server ?? "")} {item.serverVersion && `Kubernetes ${item.serverVersion}`}</span></Connection></li>;
+        <a href={`applications?q=${encodeURIComponent("cluster:" + name)}`}>{name}</a> <span class="small">{String(item.server ?? "")}{item.serverVersion && `, Kubernetes ${item.serverVersion}`}.</span></Connection></li>;
     }
     if (part === "repositories") {
       const url = String(item.repo ?? ""), message = String(item.connectionState?.message ?? "");
       return <li key={i}><Connection used={known.value?.repositories[url.replace(/(\.git)?\/?$/, "")]} status={String(item.connectionState?.status ?? "")} message={message === "not tested" ? "" : message}>
-        <a href={`applications?q=${encodeURIComponent("repo:" + url)}`}>{url}</a> <span class="small">{String(item.type ?? "git")} {item.project && `project ${item.project}`}</span></Connection></li>;
+        <a href={`applications?q=${encodeURIComponent("repo:" + url)}`}>{url}</a> <span class="small">{String(item.type ?? "git")}{item.project && `, project ${item.project}`}.</span></Connection></li>;
     }
     if (part === "projects") {
       const name = String(item.metadata?.name), spec = item.spec ?? {};
       return <li key={i}><div><a href={`applications?q=${encodeURIComponent("project:" + name)}`}>{name}</a> <span class="small">{plural(known.value?.projects[name]?.apps ?? 0, "app")}. {String(spec.description ?? "")}</span>
-        <p class="small">Sources: {(spec.sourceRepos ?? []).map(String).join(", ") || "none"}. Destinations: {(spec.destinations ?? []).map((d: any) => `${d.name ?? d.server ?? "*"}/${d.namespace ?? "*"}`).join(", ") || "none"}.{spec.syncWindows?.length ? ` ${spec.syncWindows.length} sync windows.` : ""}</p></div></li>;
+        <p class="small">Sources: {(spec.sourceRepos ?? []).map(String).join(", ") || "none"}. Destinations: {(spec.destinations ?? []).map((d: any) => `${d.name ?? d.server ?? "*"}/${d.namespace ?? "*"}`).join(", ") || "none"}.{spec.syncWindows?.length ? ` Sync windows: ${spec.syncWindows.map((w: any) => `${w.kind ?? "allow"} at ${w.schedule} for ${w.duration}`).join(", ")}.` : ""}</p></div></li>;
     }
     return <li key={i}><div>{String(item.metadata?.namespace ?? "")}/{String(item.metadata?.name ?? "")} <span class="small">{(item.status?.resources ?? []).length} Applications</span></div></li>;
   })}</ul>}</Panel>;

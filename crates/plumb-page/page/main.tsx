@@ -97,8 +97,9 @@ function Palette() {
     const out: { name: string; hint: string; run: () => void }[] = [];
     const lower = text.trim().toLowerCase();
     const verb = /^(sync|refresh|pause|resume|terminate|delete)\s+(\S*)(?:\s+(\d+)(m|h))?$/.exec(lower);
+    for (const [name, path] of screens) if (!verb && name.toLowerCase().includes(lower)) out.push({ name, hint: "screen", run: () => go(path) });
     for (const row of rows.all?.values() ?? []) {
-      if (out.length >= 12) break;
+      if (out.length >= 14) break;
       const name = verb ? verb[2]! : lower;
       if (!row.name.toLowerCase().includes(name)) continue;
       const app: AppRef = [row.ns, row.name];
@@ -107,7 +108,6 @@ function Palette() {
         out.push({ name: `${verb[1]} ${row.name}`, hint: "plan", run: () => plan(verb[1]!, [app], minutes ? { minutes } : {}) });
       } else out.push({ name: row.name, hint: `${row.project} ${row.cluster}/${row.dest}`, run: () => go(appUrl(app)) });
     }
-    for (const [name, path] of screens) if (!verb && name.toLowerCase().includes(lower)) out.unshift({ name, hint: "screen", run: () => go(path) });
     return out;
   }, [text, version]);
   const close = () => { over.value = ""; };

@@ -146,7 +146,7 @@ function OnePlan({ p, many, moved, failed, typed, type }: { p: Plan; many: boole
     {many && <h3>{p.app[1]}</h3>}
     {moved && <p class="note bad" role="alert">Something changed since the plan was made. Nothing was done. This is the plan now.</p>}
     {failed && <p class="note bad" role="alert">{failed}</p>}
-    {p.hurdle && (p.hurdle.startsWith("give ") ? <p class="small">{p.hurdle}</p> : <p class="note bad" role="alert">{p.hurdle}</p>)}
+    {p.hurdle && (p.hurdle.startsWith("give ") ? <p class="small">{p.hurdle[0]!.toUpperCase() + p.hurdle.slice(1)}.</p> : <p class="note bad" role="alert">{p.hurdle}</p>)}
     {shown.length > 0 && <ol class="steps">{shown.map((step: Step) => <li key={step.what + step.group + objectName(step) + step.why}>
       <Mark state={marks[step.what] ?? "busy"} /><b class={`what ${step.what}`}>{step.what}</b> <span>{objectName(step)}</span>
       {waves && <span class="tag">wave {step.wave}</span>}{step.why && <p>{step.why}</p>}<UsedLine app={p.app} of={step} /></li>)}</ol>}

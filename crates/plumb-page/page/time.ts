@@ -11,7 +11,8 @@ setInterval(tick, 1000);
 /** True: UTC. Else the zone of the browser. */
 export const utc = signal(localStorage.getItem("plumb.zone") !== "local");
 export function setUtc(on: boolean) { utc.value = on; localStorage.setItem("plumb.zone", on ? "utc" : "local"); }
-export const zoneName = () => utc.value ? "UTC" : Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The zone of the browser. */
+export const zoneName = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export function duration(seconds: number): string {
   const s = Math.max(0, Math.floor(seconds));

@@ -34,7 +34,7 @@ export interface Finding {
   object: ObjectRef; class: string; rule: string; counts: boolean; fields: string[]; actor: string; since: Seconds;
   evidence: string[]; fix: { kind: string; text: string; patch: string } | null;
 }
-export interface Ill { object: ObjectRef; status: string; since: Seconds; stuck: boolean; message: string; causes: string[] }
+export interface Ill { object: ObjectRef; class: string; status: string; since: Seconds; stuck: boolean; message: string; causes: string[] }
 export interface AppObject extends ObjectRef {
   sync: string; health: string; message: string; wave: number; hook?: boolean; prune?: boolean; confirm?: boolean;
 }

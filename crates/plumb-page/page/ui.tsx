@@ -1,6 +1,6 @@
 // Small parts that all screens share.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "./api";
 import { isStale, say } from "./store";
 import { clock, duration, now } from "./time";
@@ -134,7 +134,7 @@ export function Panel<T>({ of, empty, children }: { of: Loaded<T>; empty?: strin
 /** A menu. It closes after a choice, on a click elsewhere, and with Escape, which then does nothing else. */
 export function Menu({ name, children }: { name: string; children: ComponentChildren }) {
   const ref = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const menu = ref.current!;
     const outside = (event: Event) => { if (menu.open && !menu.contains(event.target as Node)) menu.open = false; };
     const escape = (event: KeyboardEvent) => {
@@ -153,10 +153,15 @@ export function Menu({ name, children }: { name: string; children: ComponentChil
 /** A dialog over the screen: a sheet from below on a phone. */
 export function Sheet({ title, close, children, wide }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => { ref.current?.showModal(); }, []);
+  useEffect(() => {
+    const dialog = ref.current!;
+    dialog.showModal();
+    // Nothing asked for the focus, so the browser put it on the button that closes: the text is read first instead.
+    if (document.activeElement?.ariaLabel === "Close") dialog.querySelector<HTMLElement>(".sheet")!.focus();
+  }, []);
   return <dialog ref={ref} class={wide ? "wide" : ""} aria-label={title} onClose={close}
     onClick={(event) => { if (event.target === ref.current) ref.current?.close(); }}>
-    <div class="sheet"><header><h2>{title}</h2><button class="quiet" onClick={() => ref.current?.close()} aria-label="Close">✕</button></header>{children}</div>
+    <div class="sheet" tabIndex={-1}><header><h2>{title}</h2><button class="quiet" onClick={() => ref.current?.close()} aria-label="Close">✕</button></header>{children}</div>
   </dialog>;
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::object_ref::object_ref;
 use crate::row::{Row, initiator, without_userinfo};
 use crate::timeline::timeline;
-use crate::trouble::{pause_json, short, sync_waits, time};
+use crate::trouble::{class_of, pause_json, short, sync_waits, time};
 
 /// Most objects of one app that are listed.
 const MOST_OBJECTS: usize = 10_000;
@@ -74,7 +74,7 @@ fn finding(finding: &DriftFinding) -> Value {
 }
 
 fn ill(object: &UnhealthyObject) -> Value {
-    json!({"object": object_ref(&object.key()), "status": object.status, "since": time(object.since),
+    json!({"object": object_ref(&object.key()), "status": object.status, "class": class_of(object).unwrap_or_default(), "since": time(object.since),
            "stuck": object.stuck, "message": short(&object.message),
            "causes": object.causes.iter().map(|cause| short(cause)).collect::<Vec<_>>()})
 }

@@ -110,14 +110,19 @@ fn container_trouble(object: &UnhealthyObject) -> Option<&'static str> {
     (said("ImagePullBackOff") || said("ErrImagePull")).then_some("ImagePull")
 }
 
-fn of_health(object: &UnhealthyObject) -> Option<Trouble> {
+/// The class of an object that is not well; `None` if it is only on its way.
+pub(crate) fn class_of(object: &UnhealthyObject) -> Option<&str> {
     let is_wrong = object.stuck || matches!(object.status.as_str(), "Degraded" | "Missing");
-    let class = match container_trouble(object) {
-        Some(class) => class,
-        None if !is_wrong => return None,
-        None if object.stuck && object.status == "Progressing" => "Stuck",
-        None => object.status.as_str(),
-    };
+    match container_trouble(object) {
+        Some(class) => Some(class),
+        None if !is_wrong => None,
+        None if object.stuck && object.status == "Progressing" => Some("Stuck"),
+        None => Some(object.status.as_str()),
+    }
+}
+
+fn of_health(object: &UnhealthyObject) -> Option<Trouble> {
+    let class = class_of(object)?;
     let cause = object.causes.last().filter(|_| object.causes.len() > 1);
     Some(Trouble {
         object: Some(object.key()),

@@ -230,7 +230,7 @@ pub(crate) fn argo_call(shared: &Arc<Shared>, call: &str, query: &str) -> Option
             {"repo": "https://git.example/unused.git", "type": "git", "connectionState": {"status": "Unknown", "message": "not tested"}},
             {"repo": "https://charts.example", "type": "helm", "connectionState": {"status": "Failed", "message": "401 Unauthorized"}}]}),
         ["projects"] => json!({"items": [{"metadata": {"name": "shop"}, "spec": {"description": "The shop",
-            "sourceRepos": ["https://git.example/*"], "destinations": [{"name": "prod-*", "namespace": "pay"}], "syncWindows": [{}]}}]}),
+            "sourceRepos": ["https://git.example/*"], "destinations": [{"name": "prod-*", "namespace": "pay"}], "syncWindows": [{"kind": "deny", "schedule": "0 22 * * *", "duration": "6h"}]}}]}),
         ["applicationsets"] => {
             json!({"items": [{"metadata": {"name": "per-cluster", "namespace": "argocd"}, "status": {"resources": [{}, {}]}}]})
         }

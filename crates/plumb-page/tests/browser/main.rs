@@ -140,7 +140,7 @@ async fn acts(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     // A pause needs a reason; Cancel does nothing.
     tab.press("z").await?;
     tab.until("document.querySelector('dialog .field input') !== null").await?;
-    tab.until("document.querySelector('dialog')?.textContent.includes('give a reason')").await?;
+    tab.until("document.querySelector('dialog')?.textContent.includes('Give a reason')").await?;
     tab.press("Escape").await?;
     tab.until("document.querySelector('dialog') === null").await?;
     ensure!(server.acts().is_empty(), "a cancelled plan did something");

@@ -284,8 +284,9 @@ async fn long_values(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     let card = tab.text(".fielddiff").await?;
     ensure!(card.contains("line 40") && card.contains("mode: fast") && card.contains("mode: slow"), "{card}");
     // Links that are no addresses, and those with a title as in Argo CD.
-    let links =
-        tab.eval("[...document.querySelectorAll('.actions a.button')].map((a) => a.textContent)").await?;
+    let links = tab
+        .eval("[...document.querySelectorAll('.apphead .actions a.button')].map((a) => a.textContent)")
+        .await?;
     ensure!(links == json!(["Wiki", "[2001:db8::1]"]), "{links}");
     Ok(())
 }
@@ -306,7 +307,8 @@ async fn menus(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
         ensure!(out == 0.0, "{path}: {out} entries of the menu are not on the screen");
         tab.press("Escape").await?;
         tab.until("document.querySelector('.menu[open]') === null").await?;
-        ensure!(tab.eval("location.pathname").await? == json!(format!("/{path}")), "Escape left the screen");
+        let place = tab.eval("location.pathname").await?;
+        ensure!(place == json!(format!("/{path}")), "Escape left {path} for {place}");
     }
     tab.shape(1280, 800, "light").await
 }
