@@ -360,7 +360,7 @@ fn objects_are_owned_as_the_settings_mark_them() {
     const GIT: &str = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: \"1\"}}";
     let label = "labels: {app.kubernetes.io/instance: shop}";
     let annotation = mark("/ConfigMap", "a");
-    let of_installation = annotation.replace("}", ", argocd.argoproj.io/installation-id: east}");
+    let of_installation = annotation.replace('}', ", argocd.argoproj.io/installation-id: east}");
     let checked = |method, installation: Option<&str>, marks: &str, expected: Expect| {
         let tracking = TrackingSettings {
             method,
@@ -383,7 +383,7 @@ fn objects_are_owned_as_the_settings_mark_them() {
 fn a_mark_of_another_installation_is_not_the_apps() {
     let live = format!(
         "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a, namespace: team, {}}}}}",
-        mark("/ConfigMap", "a").replace("}", ", argocd.argoproj.io/installation-id: west}")
+        mark("/ConfigMap", "a").replace('}', ", argocd.argoproj.io/installation-id: west}")
     );
     let (desired, live) = (desired("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"), dump(&live));
     let found = |installation: Option<&str>| {

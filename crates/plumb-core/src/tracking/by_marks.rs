@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
 
-    fn object(labels: Value, annotations: Value) -> Manifest {
+    fn object(labels: &Value, annotations: &Value) -> Manifest {
         let metadata = json!({"name": "a", "labels": labels, "annotations": annotations});
         Manifest::new(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
             .expect("an object")
@@ -58,9 +58,9 @@ mod tests {
         let method = |objects: &[Manifest]| {
             method_by_marks(objects, "app.kubernetes.io/instance", |name| name == "shop")
         };
-        let labelled = object(json!({"app.kubernetes.io/instance": "shop"}), json!({}));
-        let of_a_release = object(json!({"app.kubernetes.io/instance": "release"}), json!({}));
-        let annotated = object(json!({}), json!({TRACKING_ANNOTATION: "shop:/ConfigMap:team/a"}));
+        let labelled = object(&json!({"app.kubernetes.io/instance": "shop"}), &json!({}));
+        let of_a_release = object(&json!({"app.kubernetes.io/instance": "release"}), &json!({}));
+        let annotated = object(&json!({}), &json!({TRACKING_ANNOTATION: "shop:/ConfigMap:team/a"}));
         assert_eq!(method(std::slice::from_ref(&labelled)), TrackingMethod::Label);
         assert_eq!(method(&[of_a_release]), TrackingMethod::Annotation);
         assert_eq!(method(&[labelled, annotated]), TrackingMethod::Annotation);
@@ -71,7 +71,7 @@ mod tests {
     fn marks_tell_the_installation() {
         let marked = |app: &str, installation: Value| {
             let mark = format!("{app}:/ConfigMap:team/a");
-            object(json!({}), json!({TRACKING_ANNOTATION: mark, INSTALLATION_ANNOTATION: installation}))
+            object(&json!({}), &json!({TRACKING_ANNOTATION: mark, INSTALLATION_ANNOTATION: installation}))
         };
         let found = |objects: &[Manifest]| installation_by_marks(objects, |name| name == "shop");
         let (ours, foreign) = (marked("shop", json!("east")), marked("other", json!("west")));

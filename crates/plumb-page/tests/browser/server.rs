@@ -211,7 +211,7 @@ impl Server {
                 message: "cluster https://10.0.0.2 cannot be reached: connection refused".to_owned(),
                 last_transition_time: Some(now()),
             }];
-            lost.metadata.resource_version = "lost".to_owned();
+            "lost".clone_into(&mut lost.metadata.resource_version);
             view.note_app(lost, "prod-us");
         }
         drop(view);

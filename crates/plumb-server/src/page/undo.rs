@@ -131,7 +131,7 @@ async fn exists(caller: &PageCaller, app: &Application, note: &TombstoneNote) ->
 }
 
 /// What a restore would do, with the token of these facts.
-fn plan_of(deleted: &Deleted, app: &Application, hurdle: Option<String>) -> Value {
+fn plan_of(deleted: &Deleted, app: &Application, hurdle: Option<&str>) -> Value {
     let (note, key) = (&deleted.note, &deleted.note.key);
     let mut notes = vec![format!("It was deleted on {}: {}.", note.deleted_at, reason(note.reason))];
     if let Some(lost) = &note.lost {
@@ -152,14 +152,14 @@ fn plan_of(deleted: &Deleted, app: &Application, hurdle: Option<String>) -> Valu
 
 async fn planned(caller: &PageCaller, deleted: &Deleted, app: &Application) -> Result<Value, Status> {
     if let Some(why) = may_not(caller, app) {
-        return Ok(plan_of(deleted, app, Some(why)));
+        return Ok(plan_of(deleted, app, Some(&why)));
     }
     let hurdle = match exists(caller, app, &deleted.note).await {
         Ok(true) => Some("it exists already; a restore does not change it".to_owned()),
         Ok(false) => None,
         Err(status) => Some(status.message),
     };
-    Ok(plan_of(deleted, app, hurdle))
+    Ok(plan_of(deleted, app, hurdle.as_deref()))
 }
 
 /// What a restore would do. Nothing is written.

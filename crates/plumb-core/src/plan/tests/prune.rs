@@ -236,7 +236,8 @@ fn an_automated_sync_asks_before_it_deletes_most_of_an_app() {
 #[test]
 fn objects_of_the_same_change_do_not_make_the_share_smaller() {
     let row = |kind: &str, name: &str, n: usize, at: &str| -> String {
-        (0..n).map(|n| format!("{kind} ConfigMap {name}{n} created=2026-11-15T{at}Z\n")).collect()
+        let rows = (0..n).map(|n| format!("{kind} ConfigMap {name}{n} created=2026-11-15T{at}Z\n"));
+        rows.collect::<Vec<_>>().concat()
     };
     let (first, second, synced, later) = ("10:00:00", "10:00:04", "10:00:05", "11:00:00");
     let synced_then = format!("synced 2026-11-15T{synced}Z\n");
