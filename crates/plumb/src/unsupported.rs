@@ -221,7 +221,7 @@ impl UnsupportedFlags {
             root_path: self.grpc_web_root_path.take(),
             context: self.argocd_context.take(),
             config: self.config.take().map(Into::into),
-            ..Flags::default()
+            forwarded: None,
         }
     }
 

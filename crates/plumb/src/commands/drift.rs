@@ -41,21 +41,18 @@ pub(crate) struct Args {
 pub(crate) async fn run(context: &Context, args: &Args) -> Result<ExitCode, CommandError> {
     let client = context.client().await?;
     let is_data = matches!(args.output, Format::Json | Format::Yaml);
-    let reports = match &args.app {
-        Some(app) => {
-            let target = app::target(context, app, args.app_namespace.as_deref());
-            let report = report_of(context, &client, &target).await?;
-            if report.is_none() && !is_data {
-                context.out.print(&format!("no drift reported for {app}"));
-                return Ok(ExitCode::Success);
-            }
-            report.into_iter().collect()
+    let reports = if let Some(app) = &args.app {
+        let target = app::target(context, app, args.app_namespace.as_deref());
+        let report = report_of(context, &client, &target).await?;
+        if report.is_none() && !is_data {
+            context.out.print(&format!("no drift reported for {app}"));
+            return Ok(ExitCode::Success);
         }
-        None => {
-            let reports = reports(context, &client, args.app_namespace.as_deref()).await?;
-            all_said_by_engine(context, &client, &reports).await?;
-            reports
-        }
+        report.into_iter().collect()
+    } else {
+        let reports = reports(context, &client, args.app_namespace.as_deref()).await?;
+        all_said_by_engine(context, &client, &reports).await?;
+        reports
     };
     if is_data {
         let items: Vec<Value> = reports.iter().map(DriftReport::to_json).collect();

@@ -80,12 +80,11 @@ impl LocalApp {
         let bare = marked_set(&output, (&name, tracking), None, &scopes);
         let likely = namespace.map(str::to_owned).or_else(|| likely_namespace(&bare, live));
         let by_path = only_with_path(applications, &path);
-        let instance = match by_path {
-            Some(application) => Some(application.id().instance_name(context.namespace())),
-            None => {
-                let placed = marked_set(&output, (&name, tracking), likely.as_deref(), &scopes);
-                tracking_app(&placed, live, tracking)
-            }
+        let instance = if let Some(application) = by_path {
+            Some(application.id().instance_name(context.namespace()))
+        } else {
+            let placed = marked_set(&output, (&name, tracking), likely.as_deref(), &scopes);
+            tracking_app(&placed, live, tracking)
         };
         let of_app = |application: &&Application| match &instance {
             Some(instance) => application.id().instance_name(context.namespace()) == *instance,

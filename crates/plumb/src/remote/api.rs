@@ -43,7 +43,7 @@ pub(crate) struct Flags {
     pub(crate) client_crt_key: Option<PathBuf>,
     pub(crate) port_forward: Option<PortForward>,
     /// Where the forwarded port is.
-    pub(super) forwarded: Option<SocketAddr>,
+    pub(crate) forwarded: Option<SocketAddr>,
 }
 
 /// What the server refused: HTTP status and message. 503 if it cannot be reached.

@@ -241,9 +241,9 @@ async fn a_rename_of_everything_waits_for_a_user_also_at_the_next_commit() -> Re
     commit(&maps("new"))?;
     stage.refresh(&app).await?;
     let waits = |revision: &str, app: &Value| {
-        let state = &app["status"]["operationState"];
-        let message = state["message"].as_str().unwrap_or_default();
-        state["syncResult"]["revision"] == revision && message.contains("7 of 7 objects would be deleted")
+        let operation = &app["status"]["operationState"];
+        let message = operation["message"].as_str().unwrap_or_default();
+        operation["syncResult"]["revision"] == revision && message.contains("7 of 7 objects would be deleted")
     };
     let head = stage.repo.git(&["rev-parse", "HEAD"])?;
     stage.place.wait(&app, "asks first", |app| waits(head.trim(), app)).await?;

@@ -76,19 +76,16 @@ pub(super) async fn run(context: &Context, args: &Args) -> Result<ExitCode, Comm
             let what = format!("generate the Applications of {}", set.metadata.name);
             CommandError::because(what, error)
         })?;
-        match &installed {
-            Some(installed) => {
-                if show_diff(context, installed, &set, &offline, &generated).await? != ExitCode::Success {
-                    code = ExitCode::No;
-                }
+        if let Some(installed) = &installed {
+            if show_diff(context, installed, &set, &offline, &generated).await? != ExitCode::Success {
+                code = ExitCode::No;
             }
-            None => {
-                for wrong in wrong_names(&set, &generated.applications) {
-                    context.out.note(&wrong);
-                    code = ExitCode::No;
-                }
-                all.extend(generated.applications.iter().map(complete));
+        } else {
+            for wrong in wrong_names(&set, &generated.applications) {
+                context.out.note(&wrong);
+                code = ExitCode::No;
             }
+            all.extend(generated.applications.iter().map(complete));
         }
     }
     match args.output {

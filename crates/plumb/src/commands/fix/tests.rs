@@ -63,17 +63,13 @@ fn check(file: &str, owners: &Value, change: &dyn Fn(&ObjectKey) -> UnitChange, 
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let plan = planned(&root, file, owners, change);
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for step in &plan.steps {
-        lines.push_str(&format!("for {} objects\n", step.units.len()));
-        for content in step.files.values() {
-            lines.push_str(std::str::from_utf8(content).unwrap());
-        }
+        lines.push(format!("for {} objects\n", step.units.len()));
+        lines.extend(step.files.values().map(|content| String::from_utf8(content.clone()).unwrap()));
     }
-    for advice in &plan.refused {
-        lines.push_str(&format!("{}: {}\n", advice.key, advice.text));
-    }
-    expected.assert_eq(&lines);
+    lines.extend(plan.refused.iter().map(|advice| format!("{}: {}\n", advice.key, advice.text)));
+    expected.assert_eq(&lines.concat());
 }
 
 fn compare(_: &ObjectKey) -> UnitChange {
