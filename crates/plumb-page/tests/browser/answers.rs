@@ -168,7 +168,7 @@ fn masked() -> Value {
     json!({"items": [{"liveState": secret("+++++++++"), "targetState": secret("++++++++")}]})
 }
 
-/// A ConfigMap with a file of sixty lines, of which the fortieth differs.
+/// A `ConfigMap` with a file of sixty lines, of which the fortieth differs.
 fn long_text() -> Value {
     let map = |changed: &str| {
         let line = |n: usize| if n == 40 { changed.to_owned() } else { format!("line {n} of the file") };

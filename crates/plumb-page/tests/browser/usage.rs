@@ -150,10 +150,8 @@ async fn lists_follow(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     tab.until("document.querySelector('dialog .steps')?.textContent.includes('from the copy')").await?;
     tab.eval("document.querySelector('dialog button[type=submit]').click()").await?;
     tab.until("document.querySelector('.list li')?.textContent.includes('It exists')").await?;
-    ensure!(
-        tab.number("document.querySelectorAll('.list button:not(.quiet)').length").await? == 1.0,
-        "what is back has a button"
-    );
+    let n_buttons = tab.number("document.querySelectorAll('.list button:not(.quiet)').length").await?;
+    ensure!((n_buttons - 1.0).abs() < 0.5, "what is back has a button: {n_buttons}");
     tab.open(&server.url("applications/argocd/payments/o/apps/Deployment/pay/payments")).await?;
     tab.until("document.querySelector('.cl.mnew') !== null").await?;
     let asked =
@@ -284,10 +282,10 @@ async fn long_values(tab: &mut Tab<'_>, server: &Server) -> Result<()> {
     let card = tab.text(".fielddiff").await?;
     ensure!(card.contains("line 40") && card.contains("mode: fast") && card.contains("mode: slow"), "{card}");
     // Links that are no addresses, and those with a title as in Argo CD.
-    let links = tab
+    let buttons = tab
         .eval("[...document.querySelectorAll('.apphead .actions a.button')].map((a) => a.textContent)")
         .await?;
-    ensure!(links == json!(["Wiki", "[2001:db8::1]"]), "{links}");
+    ensure!(buttons == json!(["Wiki", "[2001:db8::1]", "Difference"]), "{buttons}");
     Ok(())
 }
 
