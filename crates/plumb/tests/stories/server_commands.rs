@@ -145,7 +145,10 @@ fn registrations(stage: &Stage, remote: &Remote) -> Result<()> {
     same(stage, remote, &["repocreds", "list"])?;
     remote.run(&["repocreds", "rm", all])?;
     let file = stage.cache().join("known_hosts");
-    std::fs::write(&file, "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBb\n")?;
+    std::fs::write(
+        &file,
+        "git.example.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n",
+    )?;
     let file = file.to_string_lossy().into_owned();
     stage.plumb(&["cert", "add-ssh", "--batch", "--from", &file])?;
     let listed = same(stage, remote, &["cert", "list", "--cert-type", "ssh"])?;
