@@ -158,7 +158,8 @@ async fn http1(
     peer: Peer,
     keep_alive: bool,
 ) {
-    let service = service_fn(|request| answer(Arc::clone(serving), security, peer, request));
+    // hyper keeps the place of this future for as long as the connection lives. In a box, an open stream does not hold it.
+    let service = service_fn(|request| Box::pin(answer(Arc::clone(serving), security, peer, request)));
     let served = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(if keep_alive { IDLE_TIMEOUT } else { HEAD_TIMEOUT })

@@ -55,7 +55,9 @@ impl Open {
         let mut beat = tokio::time::interval(BEAT);
         loop {
             // A token that ended, or was revoked, ends the stream, too.
-            let Ok(identity) = self.caller.shared.sessions.identify(&self.headers).await else {
+            // In a box, it takes no place while the stream waits.
+            let identified = Box::pin(self.caller.shared.sessions.identify(&self.headers)).await;
+            let Ok(identity) = identified else {
                 let _ = self.send("logout", &json!({})).await;
                 return;
             };
