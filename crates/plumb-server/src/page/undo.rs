@@ -61,7 +61,7 @@ fn app_of(caller: &PageCaller, id: &AppId) -> Option<Application> {
 /// The deleted objects of apps that the caller may see, without their content.
 pub(super) async fn list(caller: &PageCaller) -> Result<Value, Status> {
     let mut shown = Vec::new();
-    for Deleted { id, note } in read(caller).await? {
+    for Deleted { id, note } in &read(caller).await? {
         let Some(app) = app_of(caller, &note.app) else { continue };
         let key = &note.key;
         shown.push(json!({
@@ -69,15 +69,20 @@ pub(super) async fn list(caller: &PageCaller) -> Result<Value, Status> {
             "object": {"group": key.group, "kind": key.kind, "namespace": key.namespace_or_empty(), "name": key.name},
             "at": note.deleted_at.as_second(), "why": reason(note.reason),
             "revision": note.revision, "lost": note.lost,
-            "refusal": may_not(caller, &app), "exists": is_known(&app, key),
+            "refusal": may_not(caller, &app), "exists": is_back(&app, key, note.deleted_at.as_second()),
         }));
     }
     Ok(json!({"deleted": shown}))
 }
 
-/// True if the app was compared with the object in the cluster: somebody restored it, or Git has it again.
-fn is_known(app: &Application, key: &ObjectKey) -> bool {
-    let mut resources = app.status.resources.iter().filter(|resource| resource.key() == *key);
+/// True if the app was compared with the object in the cluster after its deletion: a user restored it, or Git has it again.
+/// Until then the status lists it as it was before.
+fn is_back(app: &Application, key: &ObjectKey, deleted_at: i64) -> bool {
+    let status = &app.status;
+    if status.reconciled_at.is_none_or(|at| at.as_second() <= deleted_at) {
+        return false;
+    }
+    let mut resources = status.resources.iter().filter(|resource| resource.key() == *key);
     resources.any(|resource| resource.health.as_ref().is_none_or(|health| health.status != "Missing"))
 }
 
@@ -233,7 +238,22 @@ async fn restore(caller: &PageCaller, deleted: &Deleted, app: &Application) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::check_server;
+    use super::*;
+
+    #[test]
+    fn a_deleted_object_is_back_when_it_is_in_a_later_comparison() {
+        let key = ObjectKey::new("", "ConfigMap", Some("web".to_owned()), "a");
+        let deleted_at = "2026-02-01T00:00:05Z".parse::<jiff::Timestamp>().unwrap().as_second();
+        let compared = |at: &str, name: &str| {
+            let resource = json!({"version": "v1", "kind": "ConfigMap", "namespace": "web", "name": name});
+            let status = json!({"reconciledAt": at, "resources": [resource]});
+            Application::from_json(&json!({"metadata": {"name": "shop"}, "spec": {}, "status": status}))
+                .unwrap()
+        };
+        assert!(!is_back(&compared("2026-02-01T00:00:05Z", "a"), &key, deleted_at), "it was compared before");
+        assert!(is_back(&compared("2026-02-01T00:00:09Z", "a"), &key, deleted_at));
+        assert!(!is_back(&compared("2026-02-01T00:00:09Z", "b"), &key, deleted_at));
+    }
 
     #[test]
     fn an_object_is_restored_only_where_it_was() {

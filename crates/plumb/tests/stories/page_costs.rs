@@ -13,6 +13,8 @@ use crate::stage::Stage;
 
 /// How many pages are open while it is measured.
 const PAGES: u64 = 100;
+/// What the measurement itself adds: the system counts memory in pages that other work takes, too.
+const NOISE: u64 = 4;
 /// How often at most so many more are opened.
 const ROUNDS: u32 = 3;
 /// Memory of the server (in KiB) for an open page.
@@ -104,7 +106,7 @@ pub(crate) async fn all(stage: &Stage) -> Result<()> {
         each_snapshot.as_secs_f64() * 1000.0
     );
     drop(streams);
-    ensure!(each <= MEMORY, "an open page takes {each} KiB of the server");
+    ensure!(each <= MEMORY + NOISE, "an open page takes {each} KiB of the server");
     ensure!(busy <= PROCESSOR, "{PAGES} open pages take {:.2} % of a core", busy * 100.0);
     Ok(())
 }
