@@ -7,19 +7,18 @@
 /// The failed tests of one test binary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failed {
-    /// How cargo names the binary: `-p plumb --test stories`.
-    pub(super) target: Vec<String>,
+    /// The test binary: `stories`.
+    pub(super) binary: String,
     pub(super) tests: Vec<String>,
 }
 
 impl Failed {
-    /// The arguments of cargo that run these tests alone.
+    /// The arguments of cargo that run these tests alone. For a package alone, cargo may choose other features of crates,
+    /// and build everything once more; so the binary is chosen by its name.
     pub(super) fn arguments(&self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         [
-            words(&["test"]),
-            self.target.clone(),
-            words(&["--", "--exact", "--test-threads=1"]),
+            words(&["test", "--workspace", "--test", &self.binary, "--", "--exact", "--test-threads=1"]),
             self.tests.clone(),
         ]
         .concat()
@@ -90,7 +89,7 @@ impl Failures {
             return Vec::new();
         }
         let failed = |(target, tests): (&String, &Vec<String>)| Failed {
-            target: target.split(' ').map(str::to_owned).collect(),
+            binary: target.rsplit(' ').next().unwrap_or_default().to_owned(),
             tests: tests.clone(),
         };
         self.targets.iter().zip(&self.lists).map(failed).collect()
@@ -125,7 +124,7 @@ test result: FAILED. 10 passed; 2 failed; 0 ignored
         let messages = "error: 1 target failed:\n    `-p plumb --test stories`\n";
         let again = read(ONE, messages).to_run_again();
         let [one] = again.as_slice() else { panic!("{again:?}") };
-        let words = "test -p plumb --test stories -- --exact --test-threads=1 sync::waves fleet::many";
+        let words = "test --workspace --test stories -- --exact --test-threads=1 sync::waves fleet::many";
         assert_eq!(one.arguments().join(" "), words);
     }
 
