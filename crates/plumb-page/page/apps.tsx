@@ -92,7 +92,7 @@ export function Apps() {
     {rows.error.value && <div class="note bad" role="alert"><p>{rows.error.value}{rows.all && " What you see is older."}</p><button onClick={() => void reloadRows()}>Try again</button></div>}
     {!rows.all && !rows.error.value && <p class="note loading" role="status">Loading…</p>}
     {rows.all && !found.length && <p class="note">{rows.all.size ? "No app matches." : "There are no apps that you may see."}</p>}
-    {found.length > 0 && <div class="rowhead" aria-hidden="true"><span /><span /><span>App</span><span>What differs</span><span>Health</span><span class="actor">Who</span><span>Since</span><span class="project">Project</span><span>Cluster/namespace</span><span class="rev">Commit</span></div>}
+    {found.length > 0 && <div class="rowhead" aria-hidden="true"><span /><span /><span>App</span><span>What is wrong</span><span>Health</span><span class="actor">Who</span><span>Since</span><span class="project">Project</span><span>Cluster/namespace</span><span class="rev">Commit</span></div>}
     <VList count={lines.length} height={narrow ? 60 : 38} show={cursor} label="Apps" row={(i) => {
       const line = lines[i]!;
       return "head" in line ? <div key={"#" + line.head} class="grouphead" role="listitem"><b>{line.head || "none"}</b> {line.count}</div>
