@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use plumb_testkit::cluster::{self, Layout};
 
 use crate::cluster::ensure_programs;
-use crate::plumb::{RunningPlumb, build_plumb};
+use crate::plumb::{RunningPlumb, given_or_built};
 
 /// Builds plumb, starts it on a fresh cluster, and runs a program against it.
 ///
@@ -19,6 +19,9 @@ pub(crate) struct Args {
     /// The program and its arguments.
     #[arg(trailing_var_arg = true)]
     command: Vec<String>,
+    /// Program to run instead of this repository's plumb.
+    #[arg(long)]
+    plumb: Option<PathBuf>,
     /// File for plumb's log [default: in the temporary directory].
     #[arg(long)]
     log: Option<PathBuf>,
@@ -27,7 +30,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
     let command = if args.command.is_empty() { judge_beside(&root)? } else { args.command.clone() };
-    let plumb = build_plumb(&root)?;
+    let plumb = given_or_built(args.plumb.as_deref(), &root)?;
     let layout = Layout::from_environment()?;
     let programs = ensure_programs(&layout)?;
     let cluster = cluster::attach(&layout, &programs)?;

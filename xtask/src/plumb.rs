@@ -16,7 +16,7 @@ pub(crate) const READY_MESSAGE: &str = "applications known";
 pub(crate) const RUN_MESSAGE: &str = "reconciled";
 
 /// Builds plumb as it is released, and returns its path.
-pub(crate) fn build_plumb(root: &Path) -> Result<PathBuf> {
+fn build_plumb(root: &Path) -> Result<PathBuf> {
     build(root, &["--package", "plumb"], "plumb")
 }
 

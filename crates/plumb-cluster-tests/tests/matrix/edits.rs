@@ -170,14 +170,20 @@ pub(crate) struct Tried<'a> {
 
 impl Tried<'_> {
     /// True if Git sets an empty value that is merged granularly, and another writer added to it. Its presence may be a
-    /// choice (`emptyDir: {}`), so its removal counts.
+    /// choice (`emptyDir: {}`), so its removal counts. Inside of a list that is one value, an apply takes the addition away.
     fn is_left_to_others(&self, field: &FieldPath, after: &Value) -> bool {
         let is_empty = |value: &Value| {
             value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
         };
         field.find(self.wanted.manifest.value()).is_some_and(is_empty)
             && field.find(after).is_some()
-            && (is_merged(self.kind, field.segments()) || is_open(self.kind, field.segments()))
+            && (is_merged(self.kind, field.segments())
+                || is_open(self.kind, field.segments()) && self.is_in_merged(field))
+    }
+
+    /// True if an apply merges everything that the field is in.
+    fn is_in_merged(&self, field: &FieldPath) -> bool {
+        field.segments().split_last().is_none_or(|(_, parents)| is_merged(self.kind, parents))
     }
 
     /// True if Git sets an empty list and the live object has none. A controller may have added items before.
