@@ -67,7 +67,9 @@ fn sources(root: &Path, plumb: &Path, to: &Path) -> Result<usize> {
     let commands = pages::commands(plumb)?;
     let more = pages::write(&commands, &to.join("docs/commands"))?;
     let contents = fs::read_to_string(root.join("docs/SUMMARY.md")).context("cannot read docs/SUMMARY.md")?;
-    fs::write(to.join("SUMMARY.md"), contents.replace("](", "](docs/") + &more + &others())?;
+    // The first page is also the site's index, so it is one whose links hold at the root.
+    let contents = contents.replace("](", "](docs/").replacen("\n\n", "\n\n[README](README.md)\n\n", 1);
+    fs::write(to.join("SUMMARY.md"), contents + &more + &others())?;
     Ok(commands.len())
 }
 
@@ -75,7 +77,6 @@ fn sources(root: &Path, plumb: &Path, to: &Path) -> Result<usize> {
 fn others() -> String {
     let mut lines = "\n# The repository\n\n".to_owned();
     for (title, file) in [
-        ("README", "README.md"),
         ("Changes", "CHANGELOG.md"),
         ("Examples", "examples/README.md"),
         ("The chart", "charts/plumb/README.md"),
