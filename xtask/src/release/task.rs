@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Make the files and publish nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Make the files twice without the image, compare and use them, and publish nothing: as `cargo xtask test` does.
+    #[arg(long, conflicts_with_all = ["dry_run", "out", "without_image", "address", "registry", "sign_with"])]
+    check: bool,
     /// Folder of the files [default: target/release-VERSION].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -48,6 +51,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = crate::repository::root().canonicalize().context("cannot find the repository")?;
+    if args.check {
+        check(&root, args.plumb.as_deref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let lacks = if args.dry_run { Lacks::Skip } else { Lacks::Fail };
     let registry = args.registry.as_deref();
     if !args.without_image && registry.is_none() {
