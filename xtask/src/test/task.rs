@@ -150,7 +150,7 @@ fn stories(root: &Path, with: &[With], env: &[(&str, OsString)], counts: &mut Co
             let program = one.program().ensure(&Layout::from_environment()?, &mut say)?;
             let mut env = env.to_vec();
             env.push((one.program().variable(), program.into_os_string()));
-            let words = ["test", "--package", "plumb", "--test", "stories", one.stories(), "--", "--ignored"];
+            let words = ["test", "--workspace", "--test", "stories", one.stories(), "--", "--ignored"];
             cargo(root, &words, &env)
         })?;
     }
