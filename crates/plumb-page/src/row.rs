@@ -40,7 +40,7 @@ pub struct Row {
     pub(crate) troubles: Vec<Trouble>,
     /// Pauses of objects, not of the whole app.
     pub(crate) object_pauses: Vec<DriftPause>,
-    /// The last sync that took back what somebody changed: when it ended, and what the report says of it.
+    /// The last sync that took back what a user changed: when it ended, and what the report says of it.
     pub(crate) healed: Option<(Timestamp, String)>,
     /// When a finding or an illness ended last, as far as the report remembers.
     pub(crate) mended: Option<Timestamp>,
@@ -174,7 +174,7 @@ impl Row {
     }
 }
 
-/// A sync that took back what somebody changed.
+/// A sync that took back what a user changed.
 pub(crate) fn is_heal(event: &RecentEvent) -> bool {
     event.what == "sync" && event.text.starts_with("healed")
 }

@@ -8,7 +8,7 @@ use crate::schema::{ListType, Schema, SchemaSet, Shape};
 /// A copy of `desired` in which these places of the live object have what `live` has there, or are absent, as
 /// in `live`. Used for fields that a controller or each render sets to a new value.
 ///
-/// Of a list with keys, and of a set, only the order is kept: its items belong to whoever applied them, and plumb must not
+/// Of a list with keys, and of a set, only the order is kept: its items belong to the client that applied them, and plumb must not
 /// become an owner of the items of others.
 pub fn keep_live(desired: &Manifest, live: &Manifest, places: &[FieldPath], schemas: &SchemaSet) -> Manifest {
     let schema = schemas.kind(&desired.gvk()).map(|kind| kind.root);

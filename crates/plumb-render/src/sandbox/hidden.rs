@@ -56,7 +56,7 @@ impl Hidden {
         }
     }
 
-    /// A value under a name. It is hidden if one of both says that it is a secret, or if nobody would write it.
+    /// A value under a name. It is hidden if one of both says that it is a secret, or if no person would write it.
     pub(crate) fn named(&mut self, name: &str, value: &str) {
         let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || "[]".contains(c));
         let name = name.rsplit(['.', '/']).next().unwrap_or_default();
@@ -206,7 +206,7 @@ fn without_variable(text: &str, name: &str, value: &str) -> String {
     shown
 }
 
-/// Has the value a word that nobody would write? Digests and names with numbers are none.
+/// Has the value a word that no person would write? Digests and names with numbers are none.
 fn has_random_word(value: &str) -> bool {
     let is_one = |word: &str| {
         let changes = |class: fn(u8) -> u8| {

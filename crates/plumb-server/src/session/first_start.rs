@@ -1,4 +1,4 @@
-//! What a new installation needs before somebody can log in: the key that signs tokens, admin's first password, and a
+//! What a new installation needs before a user can log in: the key that signs tokens, admin's first password, and a
 //! certificate.
 
 use std::time::Duration;
